@@ -1,0 +1,35 @@
+# make translate   sets up and translates a few sentences, or TEXT="..."
+# make test        sets up and runs the tests (TensorFlow, then the layers on JAX)
+# make lint        ruff, as in CI
+
+PYTHON ?= python3
+VENV ?= .venv
+# Large arrays on huge pages (Linux, glibc 2.35 or later); see the README for more.
+export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
+
+.PHONY: translate test lint clean
+
+translate: $(VENV)/installed
+	@$(VENV)/bin/python -m zoo.translation translate $(if $(TEXT),--text "$(subst ",\",$(TEXT))",examples/sentences.txt)
+
+test: $(VENV)/installed-test
+	$(VENV)/bin/python -m pytest -n 2 tests
+	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
+
+lint: $(VENV)/installed-test
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: setup.py | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/installed-test: setup.py | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	@touch $@ $(VENV)/installed
+
+clean:
+	rm -rf $(VENV) build *.egg-info

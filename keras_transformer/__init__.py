@@ -1,0 +1,32 @@
+"""Transformer layers for Keras 3."""
+
+from keras_transformer_guard import check as _check
+
+_check()
+
+from keras_transformer.layers.decoder import Decoder
+from keras_transformer.layers.decoder_block import DecoderBlock
+from keras_transformer.layers.encoder import Encoder
+from keras_transformer.layers.encoder_block import EncoderBlock
+from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.multi_head_attention import MultiHeadAttention
+from keras_transformer.layers.positional_encoding import LearnedPositionalEncoding, PositionalEncoding
+from keras_transformer.layers.residual import Residual
+from keras_transformer.ops.cache import BlockCache, KVCache
+from keras_transformer.ops.positions import shift_matrix, sinusoidal_encoding
+
+__all__ = [
+    "BlockCache",
+    "Decoder",
+    "DecoderBlock",
+    "Encoder",
+    "EncoderBlock",
+    "FeedForward",
+    "KVCache",
+    "LearnedPositionalEncoding",
+    "MultiHeadAttention",
+    "PositionalEncoding",
+    "Residual",
+    "shift_matrix",
+    "sinusoidal_encoding",
+]

@@ -1,0 +1,206 @@
+"""Beam search with finished hypotheses kept apart and a stop that cannot change the result."""
+
+import math
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from keras_transformer.decoding import hypotheses
+from keras_transformer.decoding.hypotheses import IMPOSSIBLE, Hypotheses, Step
+
+
+class _Beams(NamedTuple):
+    """The K open hypotheses of each sentence, best first; none is possible once the sentence is done."""
+
+    tokens: Any  # [B * K], the last token of each
+    ids: Any  # [B, K, L]
+    log_probs: Any  # [B, K]
+
+
+def length_penalty(lengths: Any, alpha: float) -> Any:
+    """Divisor of a log-probability, lp(n) = ((5 + n) / 6)^alpha; Wu et al. (2016), eq. 14.
+
+    `lengths` counts the end token. With alpha = 0 it is 1; above, long hypotheses gain; below, short ones do.
+    """
+    return ops.power((5.0 + ops.cast(lengths, "float32")) / 6.0, alpha)
+
+
+def repeat_rows(nest: Any, count: int) -> Any:
+    """Repeats each row of every tensor `[B, ...]`: `[B * count, ...]`, copy k in row b * count + k."""
+    return keras.tree.map_structure(lambda tensor: ops.repeat(tensor, count, axis=0), nest)
+
+
+def beam_search(
+    step: Step,
+    state: Any,
+    *,
+    beam_size: int,
+    max_lengths: Any,
+    start_id: int,
+    end_id: int,
+    pad_id: int = 0,
+    length_penalty: float = 0.6,
+    num_return: int = 1,
+    max_length: Any = None,
+) -> Hypotheses:
+    """Finds the best-scored hypotheses among those that the K most probable prefixes lead to.
+
+        score(y) = log p(y) / lp(|y|),  lp(n) = ((5 + n) / 6)^alpha       (Wu et al. 2016, eq. 14)
+
+    At each step the K most probable extensions by other tokens than the end become the beams of the next one, so
+    that a finished hypothesis takes no beam's place. A beam that ends is admitted if it is at least as probable as
+    the least of those K (as in fairseq; without this, long sentences lose to the empty one: Stahlberg and Byrne
+    2019), and the best `num_return` of all that were are kept. A sentence stops when no beam can still enter:
+    log-probabilities only fall, hence a beam of m tokens cannot score above log p / max(lp(m + 1), lp(limit)), for
+    any sign of alpha. The stop therefore never changes the result. At the last step of a sentence only the end is
+    allowed, and its own log-probability counts. Start and pad are ruled out without renormalising the rest.
+
+    A beam wider than the number of prefixes finds the optimum over all sequences within the limit.
+    A beam of 1 with alpha = 0 is greedy search; with a larger alpha it goes on past an end as long as a longer
+    hypothesis could score higher.
+    Axes: B sentences, K beams, N returned, L tokens, V vocabulary.
+
+    Args:
+        step: `step(token_ids [B * K], state, index) -> (logits [B * K, V], state)`; row b * K + k is beam k
+            of sentence b. See `decoding/hypotheses.py`.
+        state: Nest of tensors `[B * K, ...]`, possibly empty, the rows of a sentence alike (`repeat_rows`).
+            The search reorders its rows with the beams.
+        beam_size: K, at least 1; may exceed V.
+        max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
+        start_id: Token of the first step.
+        end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out.
+        pad_id: What fills the ids after the end.
+        length_penalty: alpha above. 0 compares log-probabilities; 0.6 is the value of Vaswani et al. (2017).
+        num_return: N, at most K.
+        max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
+            graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
+
+    Returns:
+        `Hypotheses`, best first. They do not depend on the other sentences of the batch.
+
+    Raises:
+        ValueError: If an argument, the logits or the returned state do not fit.
+    """
+    hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
+    _check(beam_size, num_return, length_penalty)
+    limits, width = hypotheses.resolve_limits(max_lengths, max_length)
+    batch = ops.shape(limits)[0]
+    state = hypotheses.check_state(state, batch * beam_size)
+    never = {pad_id, start_id, end_id}
+
+    def body(index, beams, finished, state):
+        logits, state = hypotheses.call_step(step, beams.tokens, state, index)
+        log_probs = hypotheses.token_log_probs(logits, end_id)
+        end_log_probs = ops.reshape(log_probs[:, end_id], (batch, beam_size))
+        extended, rows = _extend(beams, hypotheses.rule_out(log_probs, *never), index)
+        ends = _admitted_ends(beams, extended, end_log_probs, index + 1 >= limits)
+        finished = _finish(beams, finished, ends, end_id, index, length_penalty)
+        beams = extended
+        if beam_size > 1:
+            state = keras.tree.map_structure(lambda tensor: ops.take(tensor, rows, axis=0), state)
+        done = _done(beams, finished, index + 1, limits, length_penalty)
+        open_ = ops.logical_and(hypotheses.possible(beams.log_probs), ops.logical_not(done)[:, None])
+        beams = beams._replace(log_probs=ops.where(open_, beams.log_probs, IMPOSSIBLE))
+        return index + 1, beams, finished, state
+
+    start = (
+        ops.convert_to_tensor(0, "int32"),
+        _first_beams(batch, beam_size, width, start_id, pad_id),
+        _empty(batch, num_return, width, pad_id),
+        state,
+    )
+    _, _, finished, _ = ops.while_loop(
+        lambda index, beams, finished, state: ops.any(hypotheses.possible(beams.log_probs)), body, start
+    )
+    return finished
+
+
+def _first_beams(batch, beam_size, width, start_id, pad_id):
+    """One possible beam: K equal ones would stay equal."""
+    return _Beams(
+        tokens=ops.full((batch * beam_size,), start_id, dtype="int32"),
+        ids=ops.full((batch, beam_size, width), pad_id, dtype="int32"),
+        log_probs=ops.zeros((batch, 1)) + ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE),
+    )
+
+
+def _empty(batch, num_return, width, pad_id):
+    return Hypotheses(
+        ids=ops.full((batch, num_return, width), pad_id, dtype="int32"),
+        scores=ops.full((batch, num_return), IMPOSSIBLE, dtype="float32"),
+        log_probs=ops.full((batch, num_return), IMPOSSIBLE, dtype="float32"),
+        lengths=ops.zeros((batch, num_return), dtype="int32"),
+    )
+
+
+def _admitted_ends(beams, extended, end_log_probs, last):
+    """Log-probabilities `[B, K]` of the beams with their ends, IMPOSSIBLE where the end comes as too improbable."""
+    log_probs = beams.log_probs + end_log_probs
+    admitted = ops.logical_or(log_probs >= extended.log_probs[:, -1:], last[:, None])
+    return ops.where(admitted, log_probs, IMPOSSIBLE)
+
+
+def _finish(beams, finished, log_probs, end_id, index, alpha):
+    """The best N of the finished hypotheses and the beams extended by the end, of these `log_probs` `[B, K]`.
+
+    Where all are impossible the old ones stay, being first: top-k takes the lower index of equals.
+    """
+    scores = log_probs / length_penalty(index + 1, alpha)
+    ended = Hypotheses(
+        ids=hypotheses.write_token(beams.ids, end_id, index),
+        scores=ops.where(hypotheses.possible(log_probs), scores, IMPOSSIBLE),
+        log_probs=log_probs,
+        lengths=ops.zeros_like(log_probs, dtype="int32") + index + 1,
+    )
+    both = Hypotheses(*(ops.concatenate(pair, axis=1) for pair in zip(finished, ended)))
+    _, best = ops.top_k(both.scores, finished.scores.shape[1])
+    rows = _rows(best, both.scores.shape[1])
+    return Hypotheses(*(_select(tensor, rows, old) for tensor, old in zip(both, finished)))
+
+
+def _extend(beams, log_probs, index):
+    """The K most probable extensions `log_probs [B * K, V]` of the beams, and the rows they come from."""
+    batch, beam_size = ops.shape(beams.log_probs)
+    vocabulary_size = log_probs.shape[-1]
+    log_probs = ops.reshape(log_probs, (batch, beam_size, vocabulary_size)) + beams.log_probs[:, :, None]
+    log_probs = ops.reshape(log_probs, (batch, beam_size * vocabulary_size))
+    best_log_probs, best = ops.top_k(log_probs, beam_size)
+    rows = _rows(best // vocabulary_size, beam_size)
+    tokens = best % vocabulary_size
+    ids = hypotheses.write_token(_select(beams.ids, rows, beams.ids), tokens, index)
+    return _Beams(ops.reshape(tokens, (batch * beam_size,)), ids, best_log_probs), rows
+
+
+def _done(beams, finished, length, limits, alpha):
+    """Boolean `[B]`: beams of `length` tokens are at the limit or cannot enter the finished hypotheses."""
+    # The penalty is monotone, so its largest value over the lengths to come is at one of their ends.
+    largest = ops.maximum(length_penalty(length + 1, alpha), length_penalty(limits, alpha))
+    reachable = beams.log_probs[:, 0] / largest
+    return ops.logical_or(length >= limits, finished.scores[:, -1] >= reachable)
+
+
+def _rows(positions, size):
+    """Positions `[B, K]` within sentences of `size` rows, as row numbers `[B * K]`."""
+    batch = ops.shape(positions)[0]
+    return ops.reshape(positions + ops.arange(batch, dtype="int32")[:, None] * size, (-1,))
+
+
+def _select(tensor, rows, like):
+    """Rows of a tensor `[B, M, ...]` counted over both axes, in the shape of `like`."""
+    flat = ops.reshape(tensor, (-1, *ops.shape(tensor)[2:]))
+    return ops.reshape(ops.take(flat, rows, axis=0), ops.shape(like))
+
+
+def _check(beam_size, num_return, alpha):
+    if beam_size != int(beam_size) or beam_size < 1:
+        raise ValueError(
+            f"`beam_size` must be an integer of at least 1. Received: beam_size={beam_size}. Usual values are 4 to 8."
+        )
+    if num_return != int(num_return) or not 1 <= num_return <= beam_size:
+        raise ValueError(
+            f"`num_return` must lie between 1 and beam_size={beam_size}. Received: num_return={num_return}. "
+            "Use a wider beam."
+        )
+    if not math.isfinite(alpha):
+        raise ValueError(f"`length_penalty` must be finite. Received: length_penalty={alpha}. Use 0 for none.")

@@ -1,0 +1,51 @@
+"""Greedy search: the most probable token at every step."""
+
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.decoding import hypotheses, path
+from keras_transformer.decoding.hypotheses import Hypotheses, Step
+
+
+def greedy_search(
+    step: Step,
+    state: Any,
+    *,
+    max_lengths: Any,
+    start_id: int,
+    end_id: int,
+    pad_id: int = 0,
+    max_length: Any = None,
+) -> Hypotheses:
+    """Takes the most probable token at every step, until it is the end.
+
+        y_t = argmax_v log p(v | y_<t),  v not in {start, pad}
+
+    At the last step of a sentence only the end is allowed, and its own log-probability counts. What is ruled
+    out is not renormalised: log-probabilities are those of the model.
+    Axes: B sentences, L tokens, V vocabulary.
+
+    Args:
+        step: `step(token_ids [B], state, index) -> (logits [B, V], state)`; see `decoding/hypotheses.py`.
+        state: Nest of tensors `[B, ...]`, possibly empty.
+        max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
+        start_id: Token of the first step.
+        end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out.
+        pad_id: What fills the ids after the end.
+        max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
+            graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
+
+    Returns:
+        `Hypotheses` with N = 1; scores are log-probabilities. They do not depend on the other sentences.
+
+    Raises:
+        ValueError: If an argument, the logits or the returned state do not fit.
+    """
+    hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
+    limits, width = hypotheses.resolve_limits(max_lengths, max_length)
+
+    def choose(log_probs, index):
+        return ops.argmax(log_probs, axis=-1)
+
+    return path.follow(step, state, choose, limits, width, start_id=start_id, end_id=end_id, pad_id=pad_id)

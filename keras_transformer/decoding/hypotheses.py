@@ -1,0 +1,169 @@
+"""What the searches share: their result, their limits, and one checked call of the step function.
+
+A step function is all a search knows of a model:
+
+    step(token_ids int32 [rows], state, index int32 scalar) -> (logits [rows, V], state)
+
+`index` counts the steps already written (0 at the first, whose tokens are `start_id`). `state` is any nest of
+tensors whose first axis is the rows, which a search may reorder; shapes and dtypes stay the same from step to
+step. What never changes (cross-attention keys, the memory mask) is closed over by `step` instead.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.ops.values import known_values
+
+Step = Callable[[Any, Any, Any], tuple[Any, Any]]
+
+# Both finite, as -inf times 0 or minus -inf is NaN. A token to which the model gives no probability at all
+# costs LEAST_LOG_PROB: a last resort, but far from IMPOSSIBLE, so that every sentence gets a hypothesis.
+IMPOSSIBLE = -1e30
+LEAST_LOG_PROB = -1e9
+
+
+class Hypotheses(NamedTuple):
+    """N hypotheses for each of B sentences, best first, L tokens wide.
+
+    Attributes:
+        ids: Int32 `[B, N, L]`: the tokens without `start_id`, with `end_id`, then `pad_id`.
+        scores: Float32 `[B, N]`: what the search ordered by.
+        log_probs: Float32 `[B, N]`: the model's log-probability of the tokens, the end included.
+        lengths: Int32 `[B, N]`: number of tokens, the end included. 0 marks an empty slot (all padding, score
+            -1e30), where the search met fewer than N sequences within the limit of the sentence.
+    """
+
+    ids: Any
+    scores: Any
+    log_probs: Any
+    lengths: Any
+
+
+def possible(log_probs: Any) -> Any:
+    """False where `IMPOSSIBLE` has been added."""
+    return log_probs > IMPOSSIBLE / 2
+
+
+def check_tokens(**token_ids: int) -> None:
+    """Raises `ValueError` unless every special token is a non-negative integer."""
+    for name, token_id in token_ids.items():
+        if isinstance(token_id, bool) or not isinstance(token_id, (int, np.integer)) or token_id < 0:
+            raise ValueError(
+                f"`{name}` must be a non-negative integer, an index of the vocabulary. "
+                f"Received: {name}={token_id!r}. Take it from the tokenizer."
+            )
+
+
+def resolve_limits(max_lengths: Any, max_length: Any) -> tuple[Any, Any]:
+    """Checks and joins both limits.
+
+    Returns:
+        Int32 limits `[B]`, at least 1 and at most the width; and the width L of the result: an int if it is
+        known, else (in a TensorFlow graph) a scalar tensor.
+    """
+    known = known_values(max_lengths)
+    max_lengths = ops.cast(ops.convert_to_tensor(max_lengths), "int32")
+    if len(max_lengths.shape) != 1:
+        raise ValueError(
+            "`max_lengths` must be integers [B], the most tokens of each sentence, its end included. "
+            f"Received: shape={tuple(max_lengths.shape)}. Pass one number per sentence."
+        )
+    if known is not None and known.size and known.min() < 1:
+        raise ValueError(
+            "`max_lengths` must be at least 1, as the end token counts. "
+            f"Received: minimum {known.min()}. Add 1 if the end was not counted."
+        )
+    if max_length is not None:
+        width, known = max_length, known_values(max_length)
+    elif known is not None:
+        width = known = known.max(initial=1)
+    else:
+        width = ops.max(max_lengths, initial=1)
+    if known is not None:
+        width = int(known)
+        if width < 1:
+            raise ValueError(
+                f"`max_length` must be at least 1. Received: max_length={width}. Leave it out for max(max_lengths)."
+            )
+    elif keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            "`max_length` must be a Python integer where `max_lengths` has no values yet (inside jit): "
+            f"shapes depend on it. Received: max_length={max_length}. Pass the largest length you allow."
+        )
+    return ops.clip(max_lengths, 1, width), width
+
+
+def call_step(step: Step, token_ids: Any, state: Any, index: Any) -> tuple[Any, Any]:
+    """Calls `step` and checks what it returns, which otherwise fails deep inside a compiled loop."""
+    logits, new_state = step(token_ids, state, index)
+    if len(logits.shape) != 2 or logits.shape[1] is None or _differ(logits.shape[:1], token_ids.shape):
+        raise ValueError(
+            "`step` must return logits [rows, V] with a known V. "
+            f"Received: logits.shape={tuple(logits.shape)} for token_ids.shape={tuple(token_ids.shape)}. "
+            "Drop the step axis and keep one row per token."
+        )
+    keras.tree.assert_same_structure(state, new_state)
+    return logits, keras.tree.map_structure(_same_shape, new_state, state)
+
+
+def check_state(state: Any, rows: Any) -> Any:
+    """The state as tensors; `ValueError` where a tensor does not begin with the axis of rows."""
+
+    def check(tensor):
+        tensor = ops.convert_to_tensor(tensor)
+        if not len(tensor.shape) or (isinstance(rows, int) and _differ(tensor.shape[:1], (rows,))):
+            raise ValueError(
+                f"Every tensor of `state` must have one row per hypothesis, [{rows}, ...]. "
+                f"Received: shape={tuple(tensor.shape)}. Repeat the rows of each sentence once per beam "
+                "(`repeat_rows`), and let `step` close over what has no such axis."
+            )
+        return tensor
+
+    return keras.tree.map_structure(check, state)
+
+
+def token_log_probs(logits: Any, end_id: int) -> Any:
+    """Float32 log-probabilities `[rows, V]` of the next token.
+
+    The one place to add a constraint on the tokens: `IMPOSSIBLE` rules a token out.
+    """
+    if end_id >= logits.shape[-1]:
+        raise ValueError(
+            f"`end_id` must be an index of the vocabulary. Received: end_id={end_id} for logits of shape "
+            f"{tuple(logits.shape)}. Check that tokenizer and model have the same vocabulary."
+        )
+    log_probs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
+    return ops.maximum(log_probs, LEAST_LOG_PROB)
+
+
+def rule_out(log_probs: Any, *token_ids: int) -> Any:
+    """`IMPOSSIBLE` at some tokens. The others are not renormalised: they stay what the model says."""
+    ruled_out = np.isin(np.arange(log_probs.shape[-1]), token_ids)
+    return ops.where(ruled_out, IMPOSSIBLE, log_probs)
+
+
+def write_token(ids: Any, token_ids: Any, index: Any) -> Any:
+    """`ids [..., L]` with `token_ids [...]` (or one integer) at position `index`."""
+    here = ops.equal(ops.arange(ops.shape(ids)[-1], dtype="int32"), index)
+    token_ids = ops.cast(token_ids, "int32")
+    return ops.where(here, token_ids[..., None] if len(token_ids.shape) else token_ids, ids)
+
+
+def _same_shape(new, old):
+    """Checks a state tensor, and restores what TensorFlow's shape inference lost: loops want fixed shapes."""
+    if _differ(new.shape, old.shape) or new.dtype != old.dtype:
+        raise ValueError(
+            "`step` must return its state with the shapes and dtypes it received. "
+            f"Received: shape={tuple(new.shape)}, dtype={new.dtype} for shape={tuple(old.shape)}, "
+            f"dtype={old.dtype}. Allocate the state for the longest target and write into it."
+        )
+    return new if tuple(new.shape) == tuple(old.shape) else ops.reshape(new, ops.shape(old))
+
+
+def _differ(shape, other):
+    sizes = zip(tuple(shape), tuple(other))
+    return len(shape) != len(other) or any(None not in pair and pair[0] != pair[1] for pair in sizes)

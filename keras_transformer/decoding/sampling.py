@@ -1,0 +1,107 @@
+"""Sampling from a model: temperature, top-k and top-p."""
+
+import math
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.decoding import hypotheses, path
+from keras_transformer.decoding.hypotheses import Hypotheses, Step
+
+
+def sample(
+    step: Step,
+    state: Any,
+    *,
+    max_lengths: Any,
+    start_id: int,
+    end_id: int,
+    pad_id: int = 0,
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+    seed: Any,
+    max_length: Any = None,
+) -> Hypotheses:
+    """Draws every token from the model's distribution, sharpened or cut as asked.
+
+        y_t ~ q(v) / sum q,  q(v) = p(v | y_<t)^(1 / temperature) if v is kept, else 0
+
+    Kept are all tokens but start and pad; of those the `top_k` most probable (Fan et al. 2018); of those the
+    smallest set of the most probable whose share of q reaches `top_p` (the nucleus; Holtzman et al. 2020,
+    eq. 2-3).
+    At the last step of a sentence only the end is allowed.
+
+    All random numbers are drawn before the loop, `[L, B]`, and turned into tokens by inverting the cumulative
+    distribution: a seed gives the same result on every call with the same B and L (TensorFlow draws other
+    numbers under XLA). For several samples of a sentence, repeat its rows (`repeat_rows`).
+    Axes: B sentences, L tokens, V vocabulary.
+
+    Args:
+        step: `step(token_ids [B], state, index) -> (logits [B, V], state)`; see `decoding/hypotheses.py`.
+        state: Nest of tensors `[B, ...]`, possibly empty.
+        max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
+        start_id: Token of the first step.
+        end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out.
+        pad_id: What fills the ids after the end.
+        temperature: Above 0; 1 is the model, less is sharper.
+        top_k: Number of tokens kept at each step; 0 keeps all.
+        top_p: Share of the probability kept, in (0, 1]; 1 keeps all.
+        seed: Integer, or a `keras.random.SeedGenerator` for other samples at each call.
+        max_length: Width L of the result, as in `greedy_search`.
+
+    Returns:
+        `Hypotheses` with N = 1. Scores are the model's own log-probabilities, before temperature and cuts.
+
+    Raises:
+        ValueError: If an argument, the logits or the returned state do not fit.
+    """
+    hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
+    _check(temperature, top_k, top_p, seed)
+    limits, width = hypotheses.resolve_limits(max_lengths, max_length)
+    uniforms = keras.random.uniform((width, ops.shape(limits)[0]), dtype="float32", seed=seed)
+
+    def choose(log_probs, index):
+        return _draw(log_probs, ops.take(uniforms, index, axis=0), temperature, top_k, top_p)
+
+    return path.follow(step, state, choose, limits, width, start_id=start_id, end_id=end_id, pad_id=pad_id)
+
+
+def _draw(log_probs, uniform, temperature, top_k, top_p):
+    """Tokens int32 `[B]` from log-probabilities `[B, V]` and numbers `[B]` in [0, 1)."""
+    vocabulary_size = log_probs.shape[-1]
+    if 0 < top_k < vocabulary_size or top_p < 1:
+        log_probs, token_ids = ops.top_k(log_probs, min(top_k or vocabulary_size, vocabulary_size))
+    else:
+        token_ids = None  # Sorting the vocabulary is dear, and only the cuts need it.
+    weights = ops.exp((log_probs - ops.max(log_probs, axis=-1, keepdims=True)) / temperature)
+    cumulative = ops.cumsum(weights, axis=-1)
+    if top_p < 1:  # The first is always kept.
+        weights = ops.where(cumulative - weights < top_p * cumulative[:, -1:], weights, 0.0)
+    # Sums in another order may differ in the last bit, so the tokens of no weight are left out explicitly.
+    cumulative = ops.where(weights > 0, cumulative, 0.0)
+    target = uniform[:, None] * ops.max(cumulative, axis=-1, keepdims=True)
+    position = ops.argmax(ops.cast(cumulative > target, "int32"), axis=-1)
+    if token_ids is None:
+        return position
+    return ops.take_along_axis(token_ids, ops.cast(position, "int32")[:, None], axis=-1)[:, 0]
+
+
+def _check(temperature, top_k, top_p, seed):
+    if not (temperature > 0 and math.isfinite(temperature)):
+        raise ValueError(
+            f"`temperature` must be a finite number above 0. Received: temperature={temperature}. "
+            "For the limit 0, the most probable token, call `greedy_search`."
+        )
+    if top_k != int(top_k) or top_k < 0:
+        raise ValueError(
+            f"`top_k` must be a count of tokens, or 0 for all. Received: top_k={top_k}. Use 0 to keep all."
+        )
+    if not 0 < top_p <= 1:
+        raise ValueError(f"`top_p` must lie in (0, 1]. Received: top_p={top_p}. Use 1 to keep all.")
+    if seed is None:
+        raise ValueError(
+            "`seed` must be an integer or a `keras.random.SeedGenerator`. Received: seed=None. "
+            "Pass `keras.random.SeedGenerator()` for other samples at each call."
+        )

@@ -1,0 +1,90 @@
+"""What encoder and decoder blocks have in common: their arguments and how they make their parts."""
+
+import keras
+
+from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.multi_head_attention import MultiHeadAttention
+from keras_transformer.layers.residual import Residual
+
+
+class TransformerBlock(keras.layers.Layer):
+    """Base of EncoderBlock and DecoderBlock, which document the arguments; not used by itself."""
+
+    def __init__(
+        self,
+        num_heads: int,
+        intermediate_dim: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        activation="relu",
+        normalize_first: bool = False,
+        epsilon: float = 1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if not isinstance(num_heads, int) or num_heads < 1:
+            raise ValueError(f"`num_heads` must be a positive integer. Received: num_heads={num_heads!r}.")
+        self.num_heads = num_heads
+        self.intermediate_dim = intermediate_dim
+        self.dropout = dropout
+        self.attention_dropout = attention_dropout
+        self.activation_dropout = activation_dropout
+        self.activation = keras.activations.get(activation)
+        self.normalize_first = normalize_first
+        self.epsilon = epsilon
+        self.supports_masking = True
+        self.self_attention_residual = self._make_residual("self_attention_residual")
+        self.feed_forward_residual = self._make_residual("feed_forward_residual")
+        self.feed_forward = self._make_feed_forward()
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "intermediate_dim": self.intermediate_dim,
+            "dropout": self.dropout,
+            "attention_dropout": self.attention_dropout,
+            "activation_dropout": self.activation_dropout,
+            "activation": keras.activations.serialize(self.activation),
+            "normalize_first": self.normalize_first,
+            "epsilon": self.epsilon,
+        }
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask
+
+    def _build_common(self, inputs_shape):
+        """Builds self-attention and feed-forward; called by `build`, where the width is known."""
+        width = inputs_shape[-1]
+        if len(inputs_shape) != 3 or width is None or width % self.num_heads:
+            raise ValueError(
+                f"`inputs` must be [batch, steps, width] with a width divisible by num_heads={self.num_heads}. "
+                f"Received: inputs_shape={tuple(inputs_shape)}. Project the inputs first or change `num_heads`."
+            )
+        self.self_attention = self._make_attention(width, "self_attention")
+        self.self_attention.build(inputs_shape, inputs_shape)
+        self.self_attention_residual.build(inputs_shape)
+        self.feed_forward.build(inputs_shape)
+        self.feed_forward_residual.build(inputs_shape)
+
+    def _make_attention(self, width, name):
+        return MultiHeadAttention(
+            self.num_heads,
+            width // self.num_heads,
+            dropout=self.attention_dropout,
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def _make_feed_forward(self):
+        return FeedForward(
+            self.intermediate_dim,
+            self.activation,
+            dropout=self.activation_dropout,
+            dtype=self.dtype_policy,
+            name="feed_forward",
+        )
+
+    def _make_residual(self, name):
+        return Residual(self.dropout, self.normalize_first, self.epsilon, dtype=self.dtype_policy, name=name)

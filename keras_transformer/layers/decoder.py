@@ -1,0 +1,78 @@
+"""A stack of decoder blocks: vectors and a memory in, vectors out."""
+
+import keras
+
+from keras_transformer.layers.decoder_block import DecoderBlock
+from keras_transformer.layers.stack import TransformerStack
+from keras_transformer.ops import masks
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Decoder(TransformerStack):
+    """N decoder blocks, and in pre-norm a last layer normalisation (Vaswani et al. 2017, section 3.1).
+
+    Args:
+        num_layers: Blocks N.
+        num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
+            normalize_first, epsilon: Of every `DecoderBlock`.
+
+    Call arguments:
+        inputs: Float `[B, T, D]`.
+        memory: Float `[B, S, D']`, the encoder's output; left out with a cache, which holds its projections.
+        inputs_mask, memory_mask: Boolean `[B, T]` and `[B, S]`, True at real steps; default to the masks that
+            the tensors carry (`mask` is another name of `inputs_mask`). The outputs carry on `mask` or the one
+            that `inputs` carries.
+        use_causal_mask: Whether step t sees target steps up to t only.
+        cache: Tuple of N caches of `init_cache`; inputs are then the steps from `cache_index` on.
+        cache_index: Integer scalar, the number of steps already in the cache.
+
+    Returns:
+        Float `[B, T, D]`; with a cache, `(outputs, cache)`.
+
+    Raises:
+        ValueError: See `DecoderBlock`.
+    """
+
+    block_class = DecoderBlock
+
+    def build(self, inputs_shape, memory_shape=None):
+        super().build(inputs_shape, memory_shape=memory_shape)
+
+    def call(
+        self,
+        inputs,
+        memory=None,
+        mask=None,
+        inputs_mask=None,
+        memory_mask=None,
+        use_causal_mask=True,
+        cache=None,
+        cache_index=None,
+    ):
+        return self._run(
+            inputs,
+            mask,
+            inputs_mask,
+            cache,
+            memory=memory,
+            memory_mask=masks.attached_mask(memory, memory_mask),
+            use_causal_mask=use_causal_mask,
+            cache_index=cache_index,
+        )
+
+    def cross_attention_scores(self, inputs, memory, inputs_mask=None, memory_mask=None, layer=-1):
+        """Cross-attention weights of one block, float32 `[B, N, T, S]`: the source of word alignments."""
+        inputs_mask, memory_mask = (
+            masks.attached_mask(inputs, inputs_mask),
+            masks.attached_mask(memory, memory_mask),
+        )
+        chosen = range(self.num_layers)[layer]
+        for i, block in enumerate(self.blocks):
+            if i == chosen:
+                arguments = {"inputs_mask": inputs_mask, "memory_mask": memory_mask}
+                return block(inputs, memory, return_attention_scores=True, **arguments)[1]
+            inputs = block(inputs, memory, inputs_mask=inputs_mask, memory_mask=memory_mask)
+
+    def init_cache(self, memory, batch_size, length):
+        """Caches, one a block: the memory `[B, S, D']` projected once, room for `length` steps of `batch_size` rows."""
+        return tuple(block.init_cache(memory, batch_size, length) for block in self.blocks)

@@ -1,0 +1,61 @@
+"""A stack of encoder blocks: vectors in, vectors out."""
+
+import keras
+
+from keras_transformer.layers.encoder_block import EncoderBlock
+from keras_transformer.layers.stack import TransformerStack
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Encoder(TransformerStack):
+    """N encoder blocks, and in pre-norm a last layer normalisation (Vaswani et al. 2017, section 3.1).
+
+    Args:
+        num_layers: Blocks N.
+        num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
+            normalize_first, epsilon: Of every `EncoderBlock`.
+
+    Call arguments:
+        inputs: Float `[B, T, D]`.
+        mask, inputs_mask: Boolean `[B, T]`, True at real steps; default to the mask that `inputs` carries. The
+            outputs carry on that one or `mask`.
+        attention_mask: Boolean `[B, T, T]`, a pattern beyond padding.
+        use_causal_mask: Whether step t sees steps up to t only.
+        cache: Tuple of N caches of `init_cache`; inputs are then the steps from `cache_index` on.
+        cache_index: Integer scalar, the number of steps already in the cache.
+
+    Returns:
+        Float `[B, T, D]`; with a cache, `(outputs, cache)`.
+
+    Raises:
+        ValueError: See `EncoderBlock`.
+    """
+
+    block_class = EncoderBlock
+
+    def build(self, inputs_shape):
+        super().build(inputs_shape)
+
+    def call(
+        self,
+        inputs,
+        mask=None,
+        inputs_mask=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+    ):
+        return self._run(
+            inputs,
+            mask,
+            inputs_mask,
+            cache,
+            attention_mask=attention_mask,
+            use_causal_mask=use_causal_mask,
+            cache_index=cache_index,
+        )
+
+    def init_cache(self, batch_size, length):
+        """Empty caches, one a block, for at most `length` steps."""
+        return tuple(block.init_cache(batch_size, length) for block in self.blocks)

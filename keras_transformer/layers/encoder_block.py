@@ -1,0 +1,71 @@
+"""One block of a Transformer encoder; under a causal mask, of a language model."""
+
+import keras
+
+from keras_transformer.layers.block import TransformerBlock
+from keras_transformer.ops import masks
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class EncoderBlock(TransformerBlock):
+    """Self-attention, then feed-forward (Vaswani et al. 2017, figure 1, left), each inside a residual.
+
+    Args:
+        num_heads: Heads N; divides the width D of the inputs.
+        intermediate_dim: Inner width F of the feed-forward layer.
+        dropout: Rate after each sublayer.
+        attention_dropout: Rate on the attention weights.
+        activation_dropout: Rate inside the feed-forward layer.
+        activation: Of the feed-forward layer.
+        normalize_first: Pre-norm if True, post-norm as published if False.
+        epsilon: Added to the variance by the layer normalisations.
+
+    Call arguments:
+        inputs: Float `[B, T, D]`.
+        mask: Boolean `[B, T]`, True at real steps (`inputs_mask` is the same; Keras fills one or the other);
+            defaults to the mask that `inputs` carries. The outputs carry on that one or `mask`.
+        attention_mask: Boolean `[B, T, T]`, a pattern beyond padding.
+        use_causal_mask: Whether step t sees steps up to t only: the GPT block.
+        cache: `KVCache` of `init_cache`; inputs are then the steps from `cache_index` on, attended causally.
+        cache_index: Integer scalar, the number of steps already in the cache.
+
+    Returns:
+        Float `[B, T, D]`; with a cache, `(outputs, cache)`.
+
+    Raises:
+        ValueError: If D is unknown or not a multiple of `num_heads`, or a mask has the wrong shape or type.
+    """
+
+    def build(self, inputs_shape):
+        self._build_common(inputs_shape)
+
+    def call(
+        self,
+        inputs,
+        mask=None,
+        inputs_mask=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+    ):
+        mask = None if cache is not None else masks.attached_mask(inputs, mask, inputs_mask)
+        query = self.self_attention_residual.prepare(inputs)
+        attended = self.self_attention(
+            query,
+            query,
+            value_mask=mask,
+            attention_mask=attention_mask,
+            use_causal_mask=use_causal_mask,
+            cache=cache,
+            cache_index=cache_index,
+        )
+        if cache is not None:
+            attended, cache = attended
+        x = self.self_attention_residual(inputs, attended)
+        x = self.feed_forward_residual(x, self.feed_forward(self.feed_forward_residual.prepare(x)))
+        return x if cache is None else (x, cache)
+
+    def init_cache(self, batch_size, length):
+        """An empty `KVCache` for at most `length` steps."""
+        return self.self_attention.init_cache(batch_size, length)

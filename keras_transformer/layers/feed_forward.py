@@ -1,0 +1,64 @@
+"""Position-wise feed-forward layer."""
+
+import keras
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class FeedForward(keras.layers.Layer):
+    """Two dense layers applied to each step alone (Vaswani et al. 2017, eq. 2).
+
+        FFN(x) = Dropout(activation(x W_1 + b_1)) W_2 + b_2
+
+    Args:
+        intermediate_dim: Inner width F.
+        activation: Name or function; ReLU in 2017.
+        dropout: Rate on the inner activations.
+
+    Call arguments:
+        inputs: Float `[B, T, D]`; its mask is kept.
+
+    Returns:
+        Float `[B, T, D]`.
+
+    Raises:
+        ValueError: If `intermediate_dim` is not positive or D is unknown.
+    """
+
+    def __init__(self, intermediate_dim: int, activation="relu", dropout: float = 0.0, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(intermediate_dim, int) or intermediate_dim < 1:
+            raise ValueError(
+                f"`intermediate_dim` must be a positive integer. Received: intermediate_dim={intermediate_dim!r}."
+            )
+        self.intermediate_dim = intermediate_dim
+        self.activation = keras.activations.get(activation)
+        self.dropout = dropout
+        self.supports_masking = True
+        self.inner_dense = keras.layers.Dense(
+            intermediate_dim, activation=self.activation, dtype=self.dtype_policy, name="inner_dense"
+        )
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="activation_dropout")
+
+    def build(self, inputs_shape):
+        if inputs_shape[-1] is None:
+            raise ValueError(
+                f"`inputs` must have a known width. Received: inputs_shape={tuple(inputs_shape)}. "
+                "Project the inputs first."
+            )
+        self.output_dense = keras.layers.Dense(inputs_shape[-1], dtype=self.dtype_policy, name="output_dense")
+        self.inner_dense.build(inputs_shape)
+        self.output_dense.build((*inputs_shape[:-1], self.intermediate_dim))
+
+    def call(self, inputs):
+        return self.output_dense(self.dropout_layer(self.inner_dense(inputs)))
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "intermediate_dim": self.intermediate_dim,
+            "activation": keras.activations.serialize(self.activation),
+            "dropout": self.dropout,
+        }

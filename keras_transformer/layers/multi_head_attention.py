@@ -1,0 +1,226 @@
+"""Multi-head attention, a drop-in for `keras.layers.MultiHeadAttention` that leaves its callers' masks alone."""
+
+import keras
+from keras import ops
+
+from keras_transformer.ops import masks
+from keras_transformer.ops.attention import dot_product_attention
+from keras_transformer.ops.cache import KVCache, write
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class MultiHeadAttention(keras.layers.Layer):
+    """Attention in N heads (Vaswani et al. 2017, section 3.2.2).
+
+        MultiHead(Q, K, V) = Concat(head_1, ..., head_N) W_O,  head_n = Attention(Q W_Q, K W_K, V W_V)
+
+    Axes: B batch, T query steps, S key steps, N heads, H width of a head, D width of the query. Projections
+    have biases as in Keras and fairseq (tensor2tensor has none) and are plain `Dense` layers: their initial
+    weights get the fans of a `[D, N * H]` matrix.
+
+    Args:
+        num_heads: Heads N.
+        key_dim: Width H of a head's queries and keys.
+        value_dim: Width of a head's values; defaults to `key_dim`.
+        dropout: Rate on the attention weights.
+        use_bias: Whether the projections have biases.
+        output_shape: Width of the output; defaults to the query's.
+        kernel_initializer, bias_initializer: Of the four projections.
+        seed: Seed of the dropout.
+
+    Call arguments:
+        query: Float `[B, T, D]`.
+        value: Float `[B, S, *]`. May be left out only with a cache, which is then read and not written.
+        key: Float `[B, S, *]`; defaults to `value`.
+        query_mask: Boolean `[B, T]`; passed on with the output. Padding hides keys, not queries.
+        value_mask, key_mask: Boolean `[B, S]`, True at real steps; default to the masks that the tensors carry.
+            Reading a cache, they describe its steps; writing one, they are unused, since Keras fills them with
+            masks of the new steps alone: hide written steps by `attention_mask`.
+        attention_mask: Boolean `[B, T, S]`, True where a query may see a key; a size of 1 broadcasts.
+        return_attention_scores: Whether to return the weights as well.
+        use_causal_mask: Whether step t sees keys up to t only.
+        cache: `KVCache`. With `value`, the projected steps are written to it at `cache_index` and attention
+            runs over all of it, causally; without, attention reads it as it is (a memory projected once by
+            `project`). Rows of the query may be a multiple of the cache's rows: the beams of a sentence.
+        cache_index: Integer scalar, the number of steps already written; required to write.
+
+    Returns:
+        Float `[B, T, output_shape]`; with `return_attention_scores` also the softmax weights before dropout,
+        float32 `[B, N, T, S]`; with a cache that is written also the new cache, last. A query that may see
+        no key gives zeros and sends back no gradient.
+
+    Raises:
+        ValueError: If sizes are not positive, a width is unknown, `value` or `cache_index` is missing, or a
+            mask has the wrong shape or type.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        key_dim: int,
+        value_dim: int | None = None,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        output_shape: int | None = None,
+        *,
+        kernel_initializer="glorot_uniform",
+        bias_initializer="zeros",
+        seed: int | None = None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        for name, size in (("num_heads", num_heads), ("key_dim", key_dim), ("value_dim", value_dim)):
+            if size is not None and (not isinstance(size, int) or size < 1):
+                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        self.num_heads = num_heads
+        self.key_dim = key_dim
+        self.value_dim = value_dim or key_dim
+        self.dropout = dropout
+        self.use_bias = use_bias
+        self.kernel_initializer = keras.initializers.get(kernel_initializer)
+        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.seed = seed
+        self._output_dim = output_shape
+        self.supports_masking = True
+        self.query_dense = self._dense(num_heads * key_dim, "query_dense")
+        self.key_dense = self._dense(num_heads * key_dim, "key_dense")
+        self.value_dense = self._dense(num_heads * self.value_dim, "value_dense")
+        self.dropout_layer = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy, name="attention_dropout")
+
+    def build(self, query_shape, value_shape=None, key_shape=None):
+        value_shape = value_shape or query_shape
+        key_shape = key_shape or value_shape
+        for name, shape in (("query", query_shape), ("value", value_shape), ("key", key_shape)):
+            if len(shape) != 3 or shape[-1] is None:
+                raise ValueError(
+                    f"`{name}` must have shape [batch, steps, width] with a known width. "
+                    f"Received: {name}_shape={tuple(shape)}. Reshape or project it first."
+                )
+        self.output_dense = self._dense(self._output_dim or query_shape[-1], "output_dense")
+        self.query_dense.build(query_shape)
+        self.key_dense.build(key_shape)
+        self.value_dense.build(value_shape)
+        self.output_dense.build((*query_shape[:-1], self.num_heads * self.value_dim))
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        return_attention_scores=False,
+        training=None,
+        use_causal_mask=False,
+        cache=None,
+        cache_index=None,
+    ):
+        if value is None and cache is None:
+            raise ValueError(
+                "`value` is required unless a `cache` is read. Received: value=None, cache=None. "
+                "For self-attention call `layer(x, x)`."
+            )
+        if cache is None:
+            value_mask = masks.attached_mask(value, value_mask)
+            key_mask = masks.attached_mask(key, key_mask)
+        elif value is not None:
+            if cache_index is None:
+                raise ValueError(
+                    "`cache_index` is required to write a `cache`. Received: cache_index=None. "
+                    "Pass the number of steps already written, or leave out `value` to read the cache."
+                )
+            value_mask = key_mask = None
+        query_heads = self._split_heads(self.query_dense(query))
+        if value is None:
+            # The beams of a sentence become query steps, so that its memory is kept once.
+            query_heads = ops.reshape(query_heads, (ops.shape(cache.key)[0], -1, self.num_heads, self.key_dim))
+            keys, values = cache
+        else:
+            keys, values = self.project(value, key)
+            if cache is not None:
+                cache = write(cache, keys, values, cache_index)
+                keys, values = cache
+        mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
+        if use_causal_mask or (cache is not None and value is not None):
+            steps = ops.shape(query_heads)[1], ops.shape(keys)[1]
+            mask = masks.merge(mask, masks.causal_mask(*steps, offset=0 if cache_index is None else cache_index))
+        dropout = self.dropout_layer if self.dropout else None
+        heads, weights = dot_product_attention(query_heads, keys, values, mask, dropout)
+        outputs = self._project_out(heads, mask)
+        if value is None:
+            rows, steps = ops.shape(query)[:2]
+            outputs = ops.reshape(outputs, (rows, steps, outputs.shape[-1]))
+        returned = (outputs,)
+        if return_attention_scores:
+            returned += (weights if value is not None else self._unfold_beams(weights, query),)
+        if cache is not None and value is not None:
+            returned += (cache,)
+        return returned if len(returned) > 1 else outputs
+
+    def project(self, value, key=None) -> KVCache:
+        """Keys and values of `[B, S, *]` as a cache: how a memory is projected once per sentence."""
+        key = value if key is None else key
+        return KVCache(self._split_heads(self.key_dense(key)), self._split_heads(self.value_dense(value)))
+
+    def init_cache(self, batch_size, length) -> KVCache:
+        """A cache of zeros for self-attention over at most `length` steps."""
+        shape = (batch_size, length, self.num_heads)
+        return KVCache(
+            ops.zeros((*shape, self.key_dim), self.compute_dtype),
+            ops.zeros((*shape, self.value_dim), self.compute_dtype),
+        )
+
+    def compute_mask(self, query, previous_mask=None):
+        return previous_mask
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "dropout": self.dropout,
+            "use_bias": self.use_bias,
+            "output_shape": self._output_dim,
+            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
+            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "seed": self.seed,
+        }
+
+    def _dense(self, units, name):
+        return keras.layers.Dense(
+            units,
+            use_bias=self.use_bias,
+            kernel_initializer=self.kernel_initializer.clone(),
+            bias_initializer=self.bias_initializer.clone(),
+            dtype=self.dtype_policy,
+            name=name,
+        )
+
+    def _split_heads(self, x):
+        rows, steps = ops.shape(x)[:2]
+        return ops.reshape(x, (rows, steps, self.num_heads, x.shape[-1] // self.num_heads))
+
+    def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
+        batch, steps, key_steps = keys.shape[0], query_heads.shape[1], keys.shape[1]
+        masks.check_mask("value_mask", value_mask, (batch, key_steps))
+        masks.check_mask("key_mask", key_mask, (batch, key_steps))
+        masks.check_mask("attention_mask", attention_mask, (batch, steps, key_steps))
+        padding = masks.merge(value_mask, key_mask)
+        return masks.merge(None if padding is None else padding[:, None, :], attention_mask)
+
+    def _unfold_beams(self, weights, query):
+        """Weights `[B, N, K * T, S]` of beams folded into steps to `[B * K, N, T, S]`."""
+        (rows, steps), (batch, heads, _, key_steps) = ops.shape(query)[:2], ops.shape(weights)
+        weights = ops.reshape(weights, (batch, heads, -1, steps, key_steps))
+        return ops.reshape(ops.transpose(weights, (0, 2, 1, 3, 4)), (rows, heads, steps, key_steps))
+
+    def _project_out(self, heads, mask):
+        rows, steps = ops.shape(heads)[:2]
+        outputs = self.output_dense(ops.reshape(heads, (rows, steps, self.num_heads * self.value_dim)))
+        if mask is not None and self.use_bias:
+            # Nothing seen, nothing said: without this the bias would speak.
+            outputs = ops.where(masks.visible_rows(mask), outputs, ops.zeros((), outputs.dtype))
+        return outputs

@@ -1,0 +1,96 @@
+"""Positions added to a sequence of vectors: sinusoidal or learned."""
+
+import keras
+from keras import ops
+
+from keras_transformer.ops.positions import sinusoidal_encoding
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class PositionalEncoding(keras.layers.Layer):
+    """Adds sinusoidal positions (Vaswani et al. 2017, section 3.5): `y[b, t] = x[b, t] + PE(start_index + t)`.
+
+    Encoding and sum are computed in float32 whatever the dtype policy, since bfloat16 cannot tell position 256
+    from 257, and cast last. There is no table and no longest sequence.
+
+    Call arguments:
+        inputs: Float `[B, T, D]`, D even; its mask is kept.
+        start_index: Integer scalar, the position of the first step: how decoding goes on from a cache.
+
+    Returns:
+        Float `[B, T, D]`.
+
+    Raises:
+        ValueError: If D is odd or unknown.
+    """
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, inputs, start_index=0):
+        positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")
+        encoding = ops.cast(self._encode(positions, inputs.shape[-1]), "float32")
+        return ops.cast(ops.cast(inputs, "float32") + encoding, inputs.dtype)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask
+
+    def _encode(self, positions, hidden_dim):
+        return sinusoidal_encoding(positions, hidden_dim)
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class LearnedPositionalEncoding(PositionalEncoding):
+    """Adds learned positions: `y[b, t] = x[b, t] + W[start_index + t]` (Gehring et al. 2017; BERT).
+
+    Args:
+        max_length: Positions in the table.
+        embeddings_initializer: Of the table.
+
+    Call arguments:
+        inputs: Float `[B, T, D]` with T at most `max_length`; its mask is kept.
+        start_index: Integer scalar, the position of the first step.
+
+    Raises:
+        ValueError: If D is unknown or a known T is longer than the table. Positions past its end that
+            only show at run time get the last row.
+    """
+
+    def __init__(self, max_length: int, embeddings_initializer="uniform", **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(max_length, int) or max_length < 1:
+            raise ValueError(f"`max_length` must be a positive integer. Received: max_length={max_length!r}.")
+        self.max_length = max_length
+        self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
+
+    def build(self, inputs_shape):
+        if inputs_shape[-1] is None:
+            raise ValueError(
+                f"`inputs` must have a known width. Received: inputs_shape={tuple(inputs_shape)}. "
+                "Project the inputs first."
+            )
+        self.embeddings = self.add_weight(
+            name="embeddings",
+            shape=(self.max_length, inputs_shape[-1]),
+            initializer=self.embeddings_initializer,
+        )
+
+    def call(self, inputs, start_index=0):
+        steps = inputs.shape[1]
+        if isinstance(steps, int) and steps > self.max_length:  # On JAX an unknown length is a symbol.
+            raise ValueError(
+                f"`inputs` must have at most max_length={self.max_length} steps. "
+                f"Received: inputs.shape={tuple(inputs.shape)}. Shorten them or raise `max_length`."
+            )
+        return super().call(inputs, start_index)
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "max_length": self.max_length,
+            "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
+        }
+
+    def _encode(self, positions, hidden_dim):
+        return ops.take(self.embeddings, ops.minimum(positions, self.max_length - 1), axis=0)

@@ -1,0 +1,54 @@
+"""Residual connection: the only file that tells pre-norm from post-norm."""
+
+import keras
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class Residual(keras.layers.Layer):
+    """Surrounds a sublayer F with normalisation, dropout and a shortcut.
+
+        post-norm (Vaswani et al. 2017, section 3.1)   y = LayerNorm(x + Dropout(F(x)))
+        pre-norm  (Xiong et al. 2020)                  y = x + Dropout(F(LayerNorm(x)))
+
+    Used in two halves, `y = residual(x, F(residual.prepare(x)))`, so that the sublayer stays a plain call.
+
+    Args:
+        dropout: Rate on the sublayer's output.
+        normalize_first: Pre-norm if True.
+        epsilon: Added to the variance by the normalisation.
+
+    Call arguments:
+        inputs: Float `[B, T, D]`, the x of the equation; its mask is kept.
+        sublayer_outputs: Float `[B, T, D]`, the F(...) of the equation.
+    """
+
+    def __init__(self, dropout: float = 0.0, normalize_first: bool = False, epsilon: float = 1e-6, **kwargs):
+        super().__init__(**kwargs)
+        self.normalize_first = normalize_first
+        self.epsilon = epsilon
+        self.dropout = dropout
+        self.supports_masking = True
+        self.norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
+        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+
+    def build(self, inputs_shape, sublayer_outputs_shape=None):
+        self.norm.build(inputs_shape)
+
+    def prepare(self, inputs):
+        """What the sublayer gets: normalised inputs in pre-norm, the inputs themselves in post-norm."""
+        return self.norm(inputs) if self.normalize_first else inputs
+
+    def call(self, inputs, sublayer_outputs):
+        outputs = inputs + self.dropout_layer(sublayer_outputs)
+        return outputs if self.normalize_first else self.norm(outputs)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "dropout": self.dropout,
+            "normalize_first": self.normalize_first,
+            "epsilon": self.epsilon,
+        }

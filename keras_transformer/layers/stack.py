@@ -1,0 +1,73 @@
+"""What encoder and decoder stacks have in common: N blocks and, in pre-norm, a last normalisation."""
+
+import keras
+
+from keras_transformer.ops import masks
+
+
+class TransformerStack(keras.layers.Layer):
+    """Base of Encoder and Decoder, which name their `block_class`; not used by itself."""
+
+    block_class = None
+
+    def __init__(
+        self,
+        num_layers: int,
+        num_heads: int,
+        intermediate_dim: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        activation="relu",
+        normalize_first: bool = False,
+        epsilon: float = 1e-6,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if not isinstance(num_layers, int) or num_layers < 1:
+            raise ValueError(f"`num_layers` must be a positive integer. Received: num_layers={num_layers!r}.")
+        self.num_layers = num_layers
+        self.supports_masking = True
+        self._block_arguments = {
+            "num_heads": num_heads,
+            "intermediate_dim": intermediate_dim,
+            "dropout": dropout,
+            "attention_dropout": attention_dropout,
+            "activation_dropout": activation_dropout,
+            "activation": keras.activations.serialize(keras.activations.get(activation)),
+            "normalize_first": normalize_first,
+            "epsilon": epsilon,
+        }
+        self.blocks = [
+            self.block_class(**self._block_arguments, dtype=self.dtype_policy, name=f"block_{i}")
+            for i in range(num_layers)
+        ]
+        self.norm = None
+        if normalize_first:
+            self.norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
+
+    def build(self, inputs_shape, **memory_shape):
+        for block in self.blocks:
+            block.build(inputs_shape, **memory_shape)
+        if self.norm is not None:
+            self.norm.build(inputs_shape)
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return previous_mask
+
+    def get_config(self):
+        return {**super().get_config(), "num_layers": self.num_layers, **self._block_arguments}
+
+    def _run(self, inputs, mask, inputs_mask, cache, **block_arguments):
+        """All blocks in turn; returns the outputs, and with a cache the new one too."""
+        mask = masks.attached_mask(inputs, mask, inputs_mask)
+        x, caches = inputs, []
+        for i, block in enumerate(self.blocks):
+            if cache is None:
+                x = block(x, inputs_mask=mask, **block_arguments)
+            else:
+                x, block_cache = block(x, cache=cache[i], **block_arguments)
+                caches.append(block_cache)
+        if self.norm is not None:
+            x = self.norm(x)
+        return x if cache is None else (x, tuple(caches))

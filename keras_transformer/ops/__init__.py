@@ -1,0 +1,1 @@
+"""Pure functions on tensors: masks, attention, positions, caches."""

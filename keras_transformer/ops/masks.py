@@ -1,0 +1,75 @@
+"""Boolean masks, True where something may be seen; axes B batch, T query steps, S key steps."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+
+def padding_mask(token_ids: Any, pad_id: int = 0) -> Any:
+    """True at real tokens: ids `[B, T]` to a boolean mask of the same shape."""
+    return ops.not_equal(token_ids, pad_id)
+
+
+def causal_mask(query_steps: Any, key_steps: Any, offset: Any = 0) -> Any:
+    """Boolean `[1, T, S]`: query step t, which is step `t + offset` of its sequence, sees keys up to itself."""
+    query_positions = ops.arange(query_steps, dtype="int32")[:, None] + ops.cast(offset, "int32")
+    return (ops.arange(key_steps, dtype="int32")[None, :] <= query_positions)[None]
+
+
+def merge(*masks: Any) -> Any:
+    """Logical and of those masks that are not None; None if all are."""
+    merged = None
+    for mask in masks:
+        if mask is not None:
+            merged = mask if merged is None else ops.logical_and(merged, mask)
+    return merged
+
+
+def attached_mask(inputs: Any, *explicit: Any) -> Any:
+    """The first explicit mask that is not None, else the one that Keras attached to `inputs`, else None.
+
+    Keras fills `mask` when a layer receives one tensor and `<argument>_mask` when it receives several, so
+    layers that allow both hand both in here. Inside `jax.jit` tensors take no attributes, and what Keras
+    fills in is all there is.
+    """
+    for mask in explicit:
+        if mask is not None:
+            return mask
+    return getattr(inputs, "_keras_mask", None)
+
+
+def visible_rows(mask: Any) -> Any:
+    """Reduces `[..., T, S]` to `[..., T, 1]`: True for queries that see at least one key."""
+    return ops.any(mask, axis=-1, keepdims=True)
+
+
+def check_mask(name: str, mask: Any, *expected: tuple) -> None:
+    """Raises `ValueError` unless `mask` is boolean and fits one of the shapes, in which None fits any size.
+
+    A size of 1 fits as well: masks broadcast.
+    """
+    if mask is None:
+        return
+    shapes = " or ".join("[" + ", ".join("?" if d is None else str(d) for d in s) + "]" for s in expected)
+    dtype = keras.backend.standardize_dtype(mask.dtype)
+    if dtype != "bool":
+        raise ValueError(
+            f"`{name}` must be boolean {shapes}, True where something may be seen. "
+            f"Received: dtype={dtype}, shape={tuple(mask.shape)}. Cast it, for example `mask != 0`."
+        )
+    received = tuple(mask.shape)
+    if not any(_fits(received, shape) for shape in expected):
+        raise ValueError(
+            f"`{name}` must have shape {shapes}. Received: shape={received}. "
+            "Check the order of the axes: batch, query steps, key steps."
+        )
+
+
+def _fits(received, expected):
+    # A size that is unknown is None, on JAX a symbol.
+    return len(received) == len(expected) and all(
+        size in (1, wanted)
+        for size, wanted in zip(received, expected)
+        if isinstance(size, int) and isinstance(wanted, int)
+    )

@@ -1,0 +1,30 @@
+"""Checks on numbers, where tensors have any yet."""
+
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+
+def known_values(tensor: Any) -> np.ndarray | None:
+    """The numbers of an eager tensor; None for one that only stands for numbers (tf.function, jax.jit, symbolic)."""
+    if keras.backend.backend() == "tensorflow" and ops.is_tensor(tensor) and not hasattr(tensor, "numpy"):
+        return None
+    try:
+        return np.asarray(ops.convert_to_numpy(tensor))
+    except (TypeError, ValueError):
+        return None
+
+
+def check_token_ids(name: str, token_ids: Any, vocabulary_size: int) -> None:
+    """Raises `ValueError` if an id is outside of `[0, vocabulary_size)`; compiled calls cannot be checked.
+
+    JAX would take the nearest row of the table without a word, TensorFlow on a GPU a row of zeros.
+    """
+    values = known_values(token_ids)
+    if values is not None and values.size and not 0 <= values.min() <= values.max() < vocabulary_size:
+        raise ValueError(
+            f"`{name}` must hold ids in [0, {vocabulary_size}). Received: ids from {values.min()} to {values.max()}. "
+            "Was the text encoded with another vocabulary?"
+        )

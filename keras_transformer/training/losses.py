@@ -1,0 +1,127 @@
+"""Label-smoothed cross entropy over real tokens, with its gradient by hand."""
+
+from typing import Any
+
+import keras
+from keras import ops
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class TokenCrossEntropy(keras.losses.Loss):
+    """Cross entropy of integer labels, smoothed, averaged over the real tokens of a batch.
+
+        loss(y, z) = -sum_v q(v) log softmax(z)_v,  q(v) = (1 - e) [v = y] + e / V
+
+    (Szegedy et al. 2016, section 7; e = 0.1 in Vaswani et al. 2017). Keras's own loss averages over a batch
+    including its padding unless a mask survives to the logits; this one sees the padding in the labels.
+
+    Args:
+        label_smoothing: The mass e spread evenly over the vocabulary.
+        pad_id: Label that does not count; None if all do.
+        reduction: "mean" divides the sum by the sum of the weights of real tokens; "sum" does not, for callers
+            whose `sample_weight` holds the division already (gradient accumulation, several devices).
+
+    Call arguments:
+        y_true: Integers `[B, T]`.
+        y_pred: Logits `[B, T, V]`; any float dtype, computed in float32.
+        sample_weight: Optional weights, `[B]` or `[B, T]`.
+
+    Returns:
+        Float32 scalar; 0 if there is no real token.
+
+    Raises:
+        ValueError: If shapes do not fit or the smoothing is outside [0, 1).
+    """
+
+    def __init__(
+        self,
+        label_smoothing: float = 0.0,
+        pad_id: int | None = 0,
+        reduction: str = "mean",
+        name: str = "token_cross_entropy",
+        **kwargs,
+    ):
+        if not 0 <= label_smoothing < 1:
+            raise ValueError(f"`label_smoothing` must lie in [0, 1). Received: label_smoothing={label_smoothing}.")
+        if reduction not in ("mean", "sum"):
+            raise ValueError(f"`reduction` must be 'mean' or 'sum'. Received: reduction={reduction!r}.")
+        super().__init__(name=name, reduction=reduction, **kwargs)
+        self.label_smoothing = label_smoothing
+        self.pad_id = pad_id
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
+        if not _fits(y_true.shape, y_pred.shape[:-1]):
+            raise ValueError(
+                "`y_pred` must be logits with one more axis than the integer labels `y_true`. "
+                f"Received: y_true.shape={tuple(y_true.shape)}, y_pred.shape={tuple(y_pred.shape)}."
+            )
+        weights = ops.ones_like(y_true, "float32")
+        if self.pad_id is not None:
+            weights = ops.cast(ops.not_equal(y_true, self.pad_id), "float32")
+        if sample_weight is not None:
+            sample_weight = ops.cast(sample_weight, "float32")
+            missing = len(y_true.shape) - len(sample_weight.shape)
+            if not _fits(sample_weight.shape, y_true.shape[: len(sample_weight.shape)]):
+                raise ValueError(
+                    "`sample_weight` must have shape [batch] or that of the labels. "
+                    f"Received: sample_weight.shape={tuple(sample_weight.shape)}, y_true.shape={tuple(y_true.shape)}."
+                )
+            weights = weights * ops.reshape(sample_weight, (*ops.shape(sample_weight), *(1,) * missing))
+        total = ops.sum(weights * smoothed_cross_entropy(y_true, y_pred, self.label_smoothing))
+        return total if self.reduction == "sum" else ops.divide_no_nan(total, ops.sum(weights))
+
+    def call(self, y_true, y_pred):
+        return smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
+
+    def get_config(self):
+        return {
+            "name": self.name,
+            "reduction": self.reduction,
+            "label_smoothing": self.label_smoothing,
+            "pad_id": self.pad_id,
+        }
+
+
+def _fits(received, expected):
+    # A size that is unknown is None, on JAX a symbol.
+    return len(received) == len(expected) and all(
+        size == wanted for size, wanted in zip(received, expected) if isinstance(size, int) and isinstance(wanted, int)
+    )
+
+
+def smoothed_cross_entropy(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
+    """The loss of every token: labels `[...]` and logits `[..., V]` to float32 `[...]`.
+
+    Its gradient, `softmax(z) - q`, is written by hand: no one-hot of the vocabulary, and one pass less over the
+    logits than automatic differentiation, which keeps the loss of a small model from costing more than the model.
+    """
+    vocabulary_size = logits.shape[-1]
+    flat_labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
+    flat_logits = ops.reshape(logits, (-1, vocabulary_size))
+    even = label_smoothing / vocabulary_size
+
+    @ops.custom_gradient
+    def per_token(flat_logits):
+        log_probs = ops.log_softmax(ops.cast(flat_logits, "float32"))
+        gold = ops.squeeze(ops.take_along_axis(log_probs, flat_labels[:, None], axis=-1), -1)
+        losses = (label_smoothing - 1.0) * gold
+        if label_smoothing:
+            losses = losses - even * ops.sum(log_probs, axis=-1)
+
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            # softmax(z) - q, times the upstream weight w: w goes into the exponent to save a pass.
+            weight = ops.cast(upstream, "float32")[:, None]
+            slope = ops.exp(log_probs) * weight
+            if label_smoothing:
+                slope = slope - even * weight
+            rows = ops.arange(ops.shape(flat_labels)[0], dtype="int32")
+            spots = ops.stack([rows, flat_labels], axis=-1)
+            at_gold = (ops.exp(gold) + (label_smoothing - 1.0 - even)) * weight[:, 0]
+            slope = ops.scatter_update(slope, spots, at_gold)
+            return ops.cast(slope, flat_logits.dtype)
+
+        return losses, gradient
+
+    return ops.reshape(per_token(flat_logits), ops.shape(labels))

@@ -1,0 +1,49 @@
+"""Installs keras_transformer and zoo as the distribution keras-transformer-zoo."""
+
+import pathlib
+
+from setuptools import find_packages, setup
+from setuptools.command.build_py import build_py
+
+TRAIN = ["sacrebleu>=2.4", "tensorboard>=2.19"]
+TEXT = ["tensorflow-text==2.21.*"]
+TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the second without asking for it.
+EXAMPLES = ["num2words>=0.5.13"]
+TEST = ["hypothesis>=6.100", "jax>=0.6", "pytest>=8", "pytest-xdist>=3.5", "ruff==0.14.*"]
+
+
+class BuildWithGuard(build_py):
+    """Puts the file that loads `keras_transformer_guard` at the root of the wheel, hence into site-packages."""
+
+    def run(self):
+        super().run()
+        self.copy_file("keras_transformer_zoo.pth", self.build_lib)
+
+
+setup(
+    name="keras-transformer-zoo",
+    version="0.1.0",
+    description="Transformer layers for Keras 3, and a zoo of models trained with them",
+    long_description=pathlib.Path(__file__).with_name("README.md").read_text("utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    python_requires=">=3.11",
+    cmdclass={"build_py": BuildWithGuard},
+    py_modules=["keras_transformer_guard"],
+    packages=find_packages(include=["keras_transformer", "keras_transformer.*", "zoo", "zoo.*"]),
+    package_data={"zoo": ["weights/*/*/*"]},
+    install_requires=[
+        "tensorflow==2.21.*",
+        "keras==3.15.*",
+        "numpy>=2",
+        "rich>=13",
+        "safetensors>=0.5",
+        "sentencepiece>=0.2.1",
+    ],
+    extras_require={
+        "train": TRAIN,
+        "text": TEXT,
+        "tfds": TFDS,
+        "test": [*TRAIN, *TEXT, *TFDS, *EXAMPLES, *TEST],
+    },
+)

@@ -1,0 +1,133 @@
+"""Samples against the distribution they come from."""
+
+import keras
+import numpy as np
+import pytest
+import search_reference as ref
+from keras import ops
+from search_reference import END, MAX_LENGTH, SPECIAL, V
+
+from keras_transformer.decoding import greedy_search, sample
+
+BATCH = 4001
+PROBS = np.array([0.1, 0.05, 0.06, 0.3, 0.07, 0.25, 0.17])  # Pad, start, end and four words.
+FREE = np.array([0, 0, 1, 1, 1, 1, 1])
+
+
+def first_tokens(seed=3, **kwargs):
+    """The first tokens of many samples, and what was reported as their probability."""
+    logits = np.tile(np.log(PROBS), (BATCH, 1)) + 3.0
+
+    def step(token_ids, state, index):  # Afterwards the end is certain.
+        certain = np.where(np.arange(V) == END, 0.0, -np.inf)
+        return ops.where(index == 0, ops.convert_to_tensor(logits, "float32"), certain), state
+
+    result = sample(step, (), max_lengths=[2] * BATCH, **SPECIAL, seed=seed, **kwargs)
+    log_probs, ids = ops.convert_to_numpy(result.log_probs)[:, 0], ops.convert_to_numpy(result.ids)[:, 0]
+    np.testing.assert_allclose(np.exp(log_probs), PROBS[ids[:, 0]], rtol=1e-4)  # The model's own, never renormalised.
+    return ids[:, 0]
+
+
+def assert_distribution(tokens, expected):
+    expected = expected / expected.sum()
+    counts = np.bincount(tokens, minlength=V)
+    assert (counts[expected == 0] == 0).all()
+    kept = expected > 0
+    chi_square = ((counts - BATCH * expected)[kept] ** 2 / (BATCH * expected)[kept]).sum()
+    assert chi_square < 25, (counts, BATCH * expected)  # 4 degrees of freedom: probability 5e-5.
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({}, PROBS * FREE),
+        ({"temperature": 0.5}, PROBS**2 * FREE),
+        ({"temperature": 2.0, "top_k": 100}, PROBS**0.5 * FREE),
+        ({"top_k": 2}, PROBS * np.isin(np.arange(V), [3, 5])),
+        # Of the free mass 0.85, the words 3, 5 and 6 hold 0.35, 0.65 and 0.85.
+        ({"top_p": 0.66}, PROBS * np.isin(np.arange(V), [3, 5, 6])),
+        ({"top_p": 0.64}, PROBS * np.isin(np.arange(V), [3, 5])),
+        ({"top_p": 1e-6}, PROBS * np.isin(np.arange(V), [3])),
+        # Among three words they hold 0.42 and 0.76; sharpened, 0.50 and 0.84.
+        ({"top_k": 3, "top_p": 0.7}, PROBS * np.isin(np.arange(V), [3, 5])),
+        ({"top_k": 3, "top_p": 0.45, "temperature": 0.5}, PROBS**2 * np.isin(np.arange(V), [3])),
+    ],
+)
+def test_distribution(options, expected):
+    assert_distribution(first_tokens(**options), expected)
+
+
+def test_a_seed_repeats_and_another_differs():
+    assert (first_tokens(seed=1) == first_tokens(seed=1)).all()
+    assert (first_tokens(seed=1) != first_tokens(seed=2)).any()
+    generator = keras.random.SeedGenerator(1)
+    assert (first_tokens(seed=generator) != first_tokens(seed=generator)).any()
+
+
+def test_steps_are_independent_and_the_last_is_the_end():
+    logits = np.where(np.isin(np.arange(V), [3, 4]), 0.0, -np.inf) + np.zeros((BATCH, 1))
+
+    def step(token_ids, state, index):
+        return ops.convert_to_tensor(logits, "float32"), state
+
+    ids = ops.convert_to_numpy(sample(step, (), max_lengths=[3] * BATCH, **SPECIAL, seed=5).ids)[:, 0]
+    assert (ids[:, 2] == END).all()
+    pairs = np.bincount((ids[:, 0] - 3) * 2 + ids[:, 1] - 3, minlength=4)
+    assert (abs(pairs - BATCH / 4) < 4.5 * np.sqrt(BATCH * 3 / 16)).all()
+
+
+@pytest.mark.parametrize("options", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-4}])
+def test_sharpest_samples_are_greedy(options):
+    tables, limits = ref.random_tables(23), np.array([1, 2, 3, 4, 4] * 5)[:23]
+    step, state = ref.table_step(tables, 1), ref.table_state(23, 1)
+    greedy = greedy_search(step, state, max_lengths=limits, **SPECIAL)
+    sampled = sample(step, state, max_lengths=limits, **SPECIAL, seed=1, **options)
+    for one, other in zip(greedy, sampled):
+        np.testing.assert_allclose(ops.convert_to_numpy(one), ops.convert_to_numpy(other), rtol=1e-6)
+
+
+def test_compiled_samples_are_the_same():
+    tables, limits = ref.random_tables(5), np.array([1, 2, 3, 4, 4], "int32")
+
+    def run(tables, limits, max_length=MAX_LENGTH):
+        step, state = ref.table_step(tables, 1), ref.table_state(ops.shape(tables)[0], 1)
+        options = {"top_p": 0.9, "top_k": 4, "temperature": 1.5, "seed": 7}
+        return sample(step, state, max_lengths=limits, **SPECIAL, max_length=max_length, **options)
+
+    eager = run(tables, limits)
+    if keras.backend.backend() == "jax":
+        import jax
+
+        results = [jax.jit(run)(tables, limits)]
+    elif keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        signature = [tf.TensorSpec((None, *tables.shape[1:]), "float32"), tf.TensorSpec((None,), "int32")]
+        results = [
+            tf.function(lambda t, n: run(t, n, None), input_signature=signature)(tables, limits),
+        ]
+        compiled = tf.function(run, jit_compile=True)  # XLA draws other numbers, but always the same.
+        once, again = (compiled(tf.constant(tables), tf.constant(limits)) for _ in range(2))
+        np.testing.assert_array_equal(once.ids, again.ids)
+        assert (once.lengths[:, 0] <= limits).numpy().all() and (once.lengths > 0).numpy().all()
+    else:
+        pytest.skip("nothing to compile")
+    for result in results:
+        np.testing.assert_array_equal(result.ids, eager.ids)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"temperature": 0}, "above 0. Received: temperature=0. .*`greedy_search`"),
+        ({"top_k": -1}, "`top_k` must be a count"),
+        ({"top_p": 0.0}, r"`top_p` must lie in \(0, 1\]. Received: top_p=0.0"),
+        ({"seed": None}, "`seed` must be an integer"),
+    ],
+)
+def test_errors(changes, message):
+    def step(token_ids, state, index):
+        return ops.zeros((1, V)), state
+
+    with pytest.raises(ValueError, match=message):
+        sample(step, (), max_lengths=[2], **{**SPECIAL, "seed": 1, **changes})

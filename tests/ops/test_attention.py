@@ -1,0 +1,88 @@
+"""Scaled dot-product attention against its equation, in every precision, with rows that see nothing."""
+
+import keras
+import layer_checks as checks
+import numpy as np
+import pytest
+import reference as ref
+from keras import ops
+
+from keras_transformer.ops.attention import attention_scores, dot_product_attention
+
+B, T, S, N, H, VALUE = 3, 5, 7, 2, 11, 13
+
+
+def heads(dtype="float32", scale=1.0):
+    shapes = (B, T, N, H), (B, S, N, H), (B, S, N, VALUE)
+    return [ops.cast(checks.array(*s, seed=i, scale=scale), dtype) for i, s in enumerate(shapes)]
+
+
+def random_mask(*shape):
+    """A third is hidden; the first key is always seen, and query step 2 of sentence 1 sees nothing."""
+    mask = np.random.default_rng(3).random(shape) < 0.67
+    mask[..., 0] = True
+    if shape == (B, T, S):
+        mask[1, 2] = False
+    return mask
+
+
+@pytest.mark.parametrize("shape", [None, (B, T, S), (1, T, S), (B, 1, S)])
+def test_equals_the_equation(shape):
+    mask = None if shape is None else random_mask(*shape)
+    query, key, value = heads()
+    outputs, weights = dot_product_attention(query, key, value, mask)
+    expected = ref.attention(*(checks.numpy(x) for x in (query, key, value)), mask)
+    np.testing.assert_allclose(checks.numpy(outputs), expected[0], atol=2e-6)
+    np.testing.assert_allclose(checks.numpy(weights), expected[1], atol=1e-6)
+
+
+def test_scores_are_scaled_by_the_root_of_the_width():
+    query, key, _ = heads()
+    expected = np.einsum("btnh,bsnh->bnts", checks.numpy(query), checks.numpy(key)) / np.sqrt(H)
+    np.testing.assert_allclose(checks.numpy(attention_scores(query, key)), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+def test_softmax_runs_in_float32(dtype):
+    query, key, value = heads(dtype, scale=2.0)
+    scores = attention_scores(query, key)
+    outputs, weights = dot_product_attention(query, key, value)
+    assert keras.backend.standardize_dtype(outputs.dtype) == dtype
+    assert keras.backend.standardize_dtype(weights.dtype) == "float32"
+    # A softmax in half precision would be off by 1e-3 or more.
+    np.testing.assert_allclose(checks.numpy(weights), ref.softmax(checks.numpy(scores).astype("float64")), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_rows_that_see_nothing_are_zero_and_send_no_gradient(dtype):
+    mask = random_mask(B, T, S)
+    hidden = ~mask.any(-1)
+    assert hidden.sum() == 1
+    inputs = heads(dtype)
+    outputs, weights = dot_product_attention(*inputs, mask)
+    assert not checks.numpy(outputs)[hidden].any()
+    assert not checks.numpy(weights).transpose(0, 2, 1, 3)[hidden].any()
+    assert checks.numpy(outputs)[~hidden].any(-1).all()
+
+    def loss(query, key, value):
+        outputs, weights = dot_product_attention(query, key, value, mask)
+        both = ops.cast(outputs, "float32"), ops.transpose(weights, (0, 2, 1, 3))
+        return sum(ops.sum(ops.where(hidden[:, :, None, None], x, 0.0) * 3.0) for x in both)
+
+    assert not any(g.any() for g in checks.gradients(loss, inputs))
+
+
+def test_dropout_falls_on_the_weights_and_not_on_the_reported_ones():
+    query, key, value = heads()
+    keep = (np.random.default_rng(4).random((B, N, T, S)) < 0.5).astype("float32") * 2
+    outputs, weights = dot_product_attention(query, key, value, None, dropout=lambda w: w * keep)
+    _, expected = ref.attention(*(checks.numpy(x) for x in (query, key, value)))
+    np.testing.assert_allclose(checks.numpy(weights), expected, atol=1e-6)
+    dropped = np.einsum("bnts,bsnh->btnh", expected * keep, checks.numpy(value))
+    np.testing.assert_allclose(checks.numpy(outputs), dropped, atol=2e-6)
+
+
+def test_huge_scores_stay_finite():
+    query, key, value = heads(scale=1e4)
+    outputs, weights = dot_product_attention(query, key, value, random_mask(B, T, S))
+    assert np.isfinite(checks.numpy(outputs)).all() and np.isfinite(checks.numpy(weights)).all()

@@ -1,0 +1,162 @@
+"""The equations in NumPy and float64, one function each, to compare the library with.
+
+Axes: B batch, T query steps, S key steps, N heads, H width of a head, D width, F inner width, V vocabulary.
+Weights are dictionaries of arrays with the names that the library's layers give them, `weights_of(layer)`.
+"""
+
+import math
+
+import numpy as np
+
+
+def weights_of(layer):
+    """Float64 arrays by path below the layer: "self_attention/query_dense/kernel"."""
+    root = len(layer.path.split("/")) if hasattr(layer, "path") else 1
+    return {"/".join(w.path.split("/")[root:]): np.array(w.numpy(), "float64") for w in layer.weights}
+
+
+def part(weights, name):
+    """The weights below one name."""
+    return {path.removeprefix(f"{name}/"): w for path, w in weights.items() if path.startswith(f"{name}/")}
+
+
+def dense(x, weights):
+    return x @ weights["kernel"] + weights.get("bias", 0.0)
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def relu(x):
+    return np.maximum(x, 0.0)
+
+
+def gelu(x):
+    """Hendrycks and Gimpel 2016: x times the normal distribution function."""
+    return x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
+
+
+def causal(steps, key_steps, offset=0):
+    """[1, T, S]: query step t, which is step t + offset of the sequence, sees keys up to itself."""
+    return np.array([[[s <= t + offset for s in range(key_steps)] for t in range(steps)]])
+
+
+def attention(query, key, value, mask=None):
+    """Vaswani et al. 2017, eq. 1, one row at a time: [B, T, N, H] and weights [B, N, T, S]."""
+    (batch, steps, heads, width), key_steps = query.shape, key.shape[1]
+    mask = np.broadcast_to(True if mask is None else mask, (batch, steps, key_steps))
+    outputs = np.zeros((batch, steps, heads, value.shape[-1]))
+    weights = np.zeros((batch, heads, steps, key_steps))
+    for b, t, n in np.ndindex(batch, steps, heads):
+        seen = np.flatnonzero(mask[b, t])
+        if len(seen):
+            weights[b, n, t, seen] = softmax(key[b, seen, n] @ query[b, t, n] / np.sqrt(width))
+            outputs[b, t, n] = weights[b, n, t] @ value[b, :, n]
+    return outputs, weights
+
+
+def multi_head_attention(query, value, weights, num_heads, mask=None, key=None):
+    """Section 3.2.2: output [B, T, D] and weights; a query that sees nothing gives zeros."""
+    key = value if key is None else key
+
+    def heads(x, name):
+        x = dense(x, part(weights, name))
+        return x.reshape(*x.shape[:2], num_heads, -1)
+
+    parts = heads(query, "query_dense"), heads(key, "key_dense"), heads(value, "value_dense")
+    outputs, scores = attention(*parts, mask)
+    outputs = dense(outputs.reshape(*outputs.shape[:2], -1), part(weights, "output_dense"))
+    if mask is not None:
+        outputs = outputs * np.broadcast_to(mask.any(-1), outputs.shape[:2])[..., None]
+    return outputs, scores
+
+
+def layer_norm(x, weights, epsilon=1e-6):
+    """Ba et al. 2016, eq. 4."""
+    mean = x.mean(-1, keepdims=True)
+    variance = ((x - mean) ** 2).mean(-1, keepdims=True)
+    return (x - mean) / np.sqrt(variance + epsilon) * weights["gamma"] + weights["beta"]
+
+
+def feed_forward(x, weights, activation=relu):
+    """Vaswani et al. 2017, eq. 2."""
+    return dense(activation(dense(x, part(weights, "inner_dense"))), part(weights, "output_dense"))
+
+
+def sublayer(x, function, weights, normalize_first):
+    """Post-norm LayerNorm(x + F(x)), section 3.1; pre-norm x + F(LayerNorm(x)), Xiong et al. 2020."""
+    if normalize_first:
+        return x + function(layer_norm(x, part(weights, "norm")))
+    return layer_norm(x + function(x), part(weights, "norm"))
+
+
+def encoder_block(x, weights, num_heads, mask=None, normalize_first=False):
+    """`mask` [B, T, T]."""
+
+    def attend(x):
+        return multi_head_attention(x, x, part(weights, "self_attention"), num_heads, mask)[0]
+
+    x = sublayer(x, attend, part(weights, "self_attention_residual"), normalize_first)
+    transform = part(weights, "feed_forward")
+    residual = part(weights, "feed_forward_residual")
+    return sublayer(x, lambda x: feed_forward(x, transform), residual, normalize_first)
+
+
+def decoder_block(x, memory, weights, num_heads, mask=None, memory_mask=None, normalize_first=False):
+    """`mask` [B, T, T] of the self-attention, `memory_mask` [B, T, S] or [B, 1, S]."""
+
+    def attend_to_self(x):
+        return multi_head_attention(x, x, part(weights, "self_attention"), num_heads, mask)[0]
+
+    def attend_to_memory(x):
+        return multi_head_attention(x, memory, part(weights, "cross_attention"), num_heads, memory_mask)[0]
+
+    x = sublayer(x, attend_to_self, part(weights, "self_attention_residual"), normalize_first)
+    x = sublayer(x, attend_to_memory, part(weights, "cross_attention_residual"), normalize_first)
+    transform = part(weights, "feed_forward")
+    residual = part(weights, "feed_forward_residual")
+    return sublayer(x, lambda x: feed_forward(x, transform), residual, normalize_first)
+
+
+def encoder(x, weights, num_layers, num_heads, mask=None, normalize_first=False):
+    for i in range(num_layers):
+        x = encoder_block(x, part(weights, f"block_{i}"), num_heads, mask, normalize_first)
+    return layer_norm(x, part(weights, "norm")) if normalize_first else x
+
+
+def decoder(x, memory, weights, num_layers, num_heads, mask=None, memory_mask=None, normalize_first=False):
+    for i in range(num_layers):
+        block = part(weights, f"block_{i}")
+        x = decoder_block(x, memory, block, num_heads, mask, memory_mask, normalize_first)
+    return layer_norm(x, part(weights, "norm")) if normalize_first else x
+
+
+def sinusoids(positions, hidden_dim):
+    """Section 3.5: PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(the same)."""
+    angles = np.asarray(positions, "float64")[..., None] / 10000 ** (np.arange(0, hidden_dim, 2) / hidden_dim)
+    return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(*angles.shape[:-1], hidden_dim)
+
+
+def cross_entropy(labels, logits, label_smoothing=0.0):
+    """Szegedy et al. 2016, section 7: the loss of every token and its gradient in the logits."""
+    logits = np.asarray(logits, "float64")
+    size = logits.shape[-1]
+    wanted = (1 - label_smoothing) * np.eye(size)[labels] + label_smoothing / size
+    shifted = logits - logits.max(-1, keepdims=True)
+    log_probs = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return -(wanted * log_probs).sum(-1), np.exp(log_probs) - wanted
+
+
+def noam(step, hidden_dim, warmup_steps):
+    """Vaswani et al. 2017, eq. 3; steps count from 1."""
+    return hidden_dim**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
+
+
+def adam(gradient, mean, variance, step, beta_1, beta_2, epsilon):
+    """Kingma and Ba 2015, algorithm 1, as rewritten at the end of its section 2: change over rate, new moments."""
+    mean = beta_1 * mean + (1 - beta_1) * gradient
+    variance = beta_2 * variance + (1 - beta_2) * gradient**2
+    correction = np.sqrt(1 - beta_2**step) / (1 - beta_1**step)
+    return correction * mean / (np.sqrt(variance) + epsilon), mean, variance

@@ -1,0 +1,37 @@
+"""Every example runs; what it shows in full is in its docstring."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parents[1]
+EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
+SHOWN = {
+    "layers_in_fit.py": "balanced: ",
+    "number_words.py": "exact on 50 numbers never seen: ",
+    "multi30k.py": "test2016: BLEU ",
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_smoke(name, tmp_path):
+    data = os.environ.get("KERAS_TRANSFORMER_DATA")
+    if name == "multi30k.py" and not (data and pathlib.Path(data, "translation", "multi30k", "tok").is_dir()):
+        pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k/tok")
+    if name == "number_words.py":
+        pytest.importorskip("num2words", reason="num2words is not installed")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    result = subprocess.run(
+        [sys.executable, ROOT / "examples" / name, "--smoke"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment,
+        timeout=400,
+    )
+    assert result.returncode == 0, result.stderr
+    assert SHOWN[name] in result.stdout
+    assert not os.listdir(tmp_path)

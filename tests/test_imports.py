@@ -1,0 +1,132 @@
+"""The arrows of the architecture: who may import whom, and what a bare import loads."""
+
+import ast
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+LIBRARY = sorted(ROOT.glob("keras_transformer/**/*.py"))
+ZOO = sorted(ROOT.glob("zoo/**/*.py"))
+BACKENDS = {"tensorflow", "tensorflow_text", "tensorflow_datasets", "jax", "torch"}
+
+
+def imports(path, top_level=False):
+    """Dotted names of the modules that a file imports; with `top_level`, while it is itself imported."""
+    nodes = [ast.parse(path.read_text("utf-8"))]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: relative import"
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif not (top_level and isinstance(node, ast.FunctionDef | ast.Lambda)):
+            nodes.extend(ast.iter_child_nodes(node))
+
+
+def roots(path, **kwargs):
+    return {name.split(".")[0] for name in imports(path, **kwargs)}
+
+
+def inside(path, package):
+    return any(name == package or name.startswith(f"{package}.") for name in imports(path))
+
+
+def ids(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_files_are_found():
+    assert len(LIBRARY) > 20 and len(ZOO) > 10
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=ids)
+def test_library_needs_keras_and_numpy_only(path):
+    own = {"keras_transformer", "keras_transformer_guard"}
+    assert roots(path) <= {"keras", "numpy", *own} | set(sys.stdlib_module_names)
+    assert not any(name.startswith("keras.src") for name in imports(path)), "a private Keras path"
+
+
+@pytest.mark.parametrize("path", LIBRARY, ids=ids)
+def test_library_points_down(path):
+    """ops -> layers -> the package; decoding and training stand beside layers."""
+    folder = path.parent.name
+    allowed = {
+        "ops": ["ops"],
+        "layers": ["ops", "layers"],
+        "decoding": ["ops", "decoding"],
+        "training": ["training"],
+        "keras_transformer": ["ops", "layers", "decoding", "training"],
+    }[folder]
+    for name in imports(path):
+        if name.split(".")[0] == "keras_transformer":
+            assert name == "keras_transformer.ops" or name.split(".")[1:2] in [[part] for part in allowed], name
+
+
+@pytest.mark.parametrize("path", ZOO, ids=ids)
+def test_only_zoo_tf_imports_a_backend(path):
+    if path.parent != ROOT / "zoo" / "tf":
+        assert not BACKENDS & roots(path, top_level=True)
+
+
+def test_zoo_points_down():
+    assert roots(ROOT / "zoo/config.py") <= set(sys.stdlib_module_names)
+    for path in ZOO:
+        parts = path.relative_to(ROOT / "zoo").parts
+        if parts[0] == "models":
+            assert {name for name in imports(path) if name.startswith("zoo.") and name.count(".") == 1} <= {
+                "zoo.config",
+                "zoo.models",
+            }, path
+        if parts[0] in ("models", "tf") or len(parts) == 1 and parts[0] in ("batching.py", "config.py"):
+            for task in ("translation", "classification", "parsing"):
+                assert not inside(path, f"zoo.{task}"), path
+        if parts[-1] in ("data.py", "metrics.py"):
+            assert not {"keras", "keras_transformer"} & roots(path), path
+        if parts[-1] == "recipes.py":
+            assert {name.split(".")[1] for name in imports(path) if name.startswith("zoo.")} <= {"config"}, path
+
+
+def python(code, *folders, **environment):
+    path = os.pathsep.join(map(str, [*folders, ROOT]))
+    environment = {**os.environ, "PYTHONPATH": path, **environment}
+    return subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
+
+
+def test_a_bare_import_loads_no_other_backend():
+    """Keras itself loads matplotlib where it is installed; the library must not add to what Keras loads."""
+    code = (
+        "import sys, keras\n"
+        "before = set(sys.modules)\n"
+        "import keras_transformer, keras_transformer.training, keras_transformer.decoding\n"
+        "print('tensorflow' in sys.modules)\n"
+        "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
+    )
+    result = python(code, KERAS_BACKEND="jax")
+    assert result.returncode == 0, result.stderr
+    tensorflow, added = result.stdout.strip().splitlines()
+    assert tensorflow == "False"
+    assert set(added.split()) <= {"keras_transformer", "keras_transformer_guard"} | set(sys.stdlib_module_names)
+
+
+@pytest.mark.parametrize("installed", ["first", "last"])
+def test_the_other_package_of_this_name_is_reported(installed, tmp_path):
+    """Installed last, its files hide ours; then only the guard that a .pth file starts can speak."""
+    info = tmp_path / "keras_transformer-0.40.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: keras-transformer\nVersion: 0.40.0\n")
+    code = "import keras_transformer"
+    if installed == "last":
+        (tmp_path / "keras_transformer").mkdir()
+        (tmp_path / "keras_transformer/__init__.py").write_text("import keras.missing_since_version_3\n")
+        code = f"{(ROOT / 'keras_transformer_zoo.pth').read_text()}\n{code}"
+    result = python(code, tmp_path)
+    assert result.returncode == 1
+    last = result.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: Two packages claim the name `keras_transformer`")
+    assert "keras-transformer 0.40.0" in last and "pip uninstall keras-transformer" in last

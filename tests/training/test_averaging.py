@@ -1,0 +1,72 @@
+"""Means of checkpoints."""
+
+import numpy as np
+import pytest
+
+from keras_transformer.training import average_arrays
+
+
+def checkpoint(seed):
+    generator = np.random.default_rng(seed)
+    return {
+        "kernel": generator.normal(size=(3, 5)).astype("float32"),
+        "half": generator.normal(size=7).astype("float16"),
+        "steps": np.array(10 * seed, "int64"),
+    }
+
+
+def test_means_name_by_name_in_the_dtype_of_the_first():
+    checkpoints = [checkpoint(seed) for seed in range(1, 4)]
+    average = average_arrays(checkpoints)
+    assert list(average) == ["kernel", "half", "steps"]
+    for name, array in average.items():
+        assert array.dtype == checkpoints[0][name].dtype and array.shape == checkpoints[0][name].shape
+        expected = np.mean([c[name].astype("float64") for c in checkpoints], axis=0)
+        np.testing.assert_array_equal(array, expected.astype(array.dtype))
+
+
+def test_sums_in_float64_and_leaves_the_checkpoints_alone():
+    large = {"w": np.array([1e8, 1.0], "float32")}
+    small = {"w": np.array([1.0, 1.0], "float32")}
+    copy = large["w"].copy()
+    average = average_arrays([large, small, small])
+    np.testing.assert_array_equal(average["w"], np.array([(1e8 + 2) / 3, 1.0]).astype("float32"))
+    np.testing.assert_array_equal(large["w"], copy)
+    single = average_arrays([large])
+    np.testing.assert_array_equal(single["w"], copy)
+    assert single["w"] is not large["w"]
+
+
+def test_reads_one_checkpoint_at_a_time():
+    read = []
+
+    def stream():
+        for seed in range(1, 4):
+            read.append(seed)
+            yield checkpoint(seed)
+
+    average_arrays(stream())
+    assert read == [1, 2, 3]
+
+
+def test_no_checkpoint():
+    with pytest.raises(ValueError, match="At least one checkpoint is needed"):
+        average_arrays([])
+
+
+@pytest.mark.parametrize("change", ["missing", "extra"])
+def test_other_names(change):
+    other = checkpoint(2)
+    name = "half" if change == "missing" else "bias"
+    if change == "missing":
+        del other[name]
+    else:
+        other[name] = np.zeros(3)
+    with pytest.raises(ValueError, match=f"must hold the same arrays. '{name}' is not in all"):
+        average_arrays([checkpoint(1), other])
+
+
+def test_other_shapes():
+    other = {**checkpoint(2), "kernel": np.zeros((5, 3), "float32")}
+    with pytest.raises(ValueError, match=r"for 'kernel': \(5, 3\), where the first has \(3, 5\)"):
+        average_arrays([checkpoint(1), other])

@@ -1,0 +1,71 @@
+"""An invented pair of languages, and one translator trained on it for all tests."""
+
+import random
+import types
+
+import pytest
+
+WORDS = dict(
+    zip(
+        ["mano", "tek", "luri", "soba", "pim", "dala", "koru", "fes", "niva", "gat"],
+        ["Brund", "ølk", "Wesp", "zati", "Kromm", "hul", "Tirr", "aub", "Dosk", "jeff"],
+    )
+)
+
+
+def sentence_pairs(count, seed, longest=6):
+    """Source sentences and their translations, word for word, with a mark at the end."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        words = rng.choices([*WORDS], k=rng.randint(1, longest))
+        mark = rng.choice(".!")
+        yield " ".join(words) + mark, " ".join(WORDS[word] for word in words) + mark
+
+
+@pytest.fixture(scope="session")
+def corpus():
+    """Train, dev and test pairs; no sentence of the last two is in the first."""
+    pairs = [*dict.fromkeys(sentence_pairs(1500, seed=1))]
+    return types.SimpleNamespace(test=pairs[:40], dev=pairs[40:70], train=pairs[70:])
+
+
+@pytest.fixture(scope="session")
+def tokenizer(corpus):
+    """The vocabulary of the invented languages: their words and single bytes."""
+    from zoo.tokenizer import train_tokenizer
+
+    return train_tokenizer((text for pair in corpus.train for text in pair), 400)
+
+
+@pytest.fixture(scope="session")
+def trained(corpus, tokenizer, tmp_path_factory):
+    """A translator that has learned the invented languages, by way of `task.train`, and its folder."""
+    from zoo.config import ModelConfig, Recipe, TrainingConfig
+    from zoo.translation import task
+
+    recipe = Recipe(
+        ModelConfig(
+            vocabulary_size=400,
+            num_encoder_layers=1,
+            num_decoder_layers=1,
+            hidden_dim=32,
+            intermediate_dim=64,
+            num_heads=2,
+            dropout=0.0,
+        ),
+        TrainingConfig(
+            batch_tokens=1024,
+            steps=200,
+            warmup_steps=40,
+            peak_learning_rate=0.01,
+            cooldown_steps=100,
+            evaluate_every=100,
+            average=2,
+        ),
+        source="invented",
+    )
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    lines = []
+    card = {"name": "invented"}
+    translator = task.train(recipe, corpus.train, corpus.dev, folder, card, tokenizer, lines.append)
+    return types.SimpleNamespace(translator=translator, folder=folder, recipe=recipe, log=lines)

@@ -1,0 +1,205 @@
+"""The model as a whole: padding and the future change nothing, a step with a cache is a step of the full call."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer.ops.positions import sinusoidal_encoding
+from zoo.compiling import compiled
+from zoo.config import ModelConfig
+from zoo.models.seq2seq import Seq2Seq
+
+CONFIG = ModelConfig(
+    vocabulary_size=17,
+    num_encoder_layers=1,
+    num_decoder_layers=2,
+    hidden_dim=6,
+    intermediate_dim=11,
+    num_heads=3,
+    dropout=0.2,
+    attention_dropout=0.1,
+)
+SOURCE = np.array([[5, 6, 7, 8, 3], [9, 10, 3, 0, 0]])
+TARGET = np.array([[2, 7, 8, 9, 10, 11, 12], [2, 13, 14, 3, 0, 0, 0]])
+CLOSE = {"rtol": 1e-4, "atol": 1e-5}
+
+
+def make(config=CONFIG, seed=1, **arguments):
+    keras.utils.set_random_seed(seed)
+    model = Seq2Seq(config, **arguments)
+    model.build()
+    rng = np.random.default_rng(seed)
+    for weight in model.trainable_weights:  # Away from zeros and ones, which hide mistakes.
+        weight.assign(weight + rng.normal(0, 0.2, weight.shape))
+    return model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make()
+
+
+@pytest.fixture(scope="module")
+def pre_norm():
+    return make(dataclasses.replace(CONFIG, normalize_first=True))
+
+
+def logits(model, source, target, **arguments):
+    return np.asarray(model({"source": ops.array(source), "target": ops.array(target)}, **arguments))
+
+
+def test_logits_of_every_target_step(model):
+    found = logits(model, SOURCE, TARGET)
+    assert found.shape == (2, 7, 17) and np.isfinite(found).all()
+    assert len(np.unique(found.round(5))) > 200
+
+
+@pytest.mark.parametrize(("name", "num_beams"), [("model", 3), ("pre_norm", 1)])
+def test_steps_with_a_cache_are_the_full_call(request, name, num_beams):
+    model = request.getfixturevalue(name)
+    expected = np.repeat(logits(model, SOURCE, TARGET), num_beams, axis=0)
+    targets = np.repeat(TARGET, num_beams, axis=0)
+    state, context = model.init_state(ops.array(SOURCE), num_beams, TARGET.shape[1] + 2)
+    found = []
+    for index, tokens in enumerate(targets.T):
+        step_logits, state = model.step(ops.array(tokens), state, index, context)
+        found.append(np.asarray(step_logits))
+    np.testing.assert_allclose(np.stack(found, 1)[targets != 0], expected[targets != 0], **CLOSE)
+
+
+def test_steps_in_a_compiled_loop_are_the_full_call(model):
+    expected = logits(model, SOURCE, TARGET)
+
+    def decode(source, target):
+        steps = TARGET.shape[1]
+        state, context = model.init_state(source, 1, steps)
+
+        def body(index, found, state):
+            step_logits, state = model.step(ops.take(target, index, axis=1), state, index, context)
+            here = ops.equal(ops.arange(steps), index)[None, :, None]
+            return index + 1, ops.where(here, step_logits[:, None], found), state
+
+        start = ops.convert_to_tensor(0), ops.zeros((2, steps, 17)), state
+        return ops.while_loop(lambda index, *_: index < steps, body, start)[1]
+
+    found = np.asarray(compiled(model, decode)(SOURCE.astype("int32"), TARGET.astype("int32")))
+    np.testing.assert_allclose(found[TARGET != 0], expected[TARGET != 0], **CLOSE)
+
+
+def test_beams_may_differ(model):
+    """Row b * K + k belongs to beam k of sentence b."""
+    sources = np.repeat(SOURCE, 3, axis=0)
+    tokens = np.array([4, 5, 6, 7, 8, 9])
+    state, context = model.init_state(ops.array(SOURCE), 3, 4)
+    _, state = model.step(ops.full((6,), 2), state, 0, context)
+    found, _ = model.step(ops.array(tokens), state, 1, context)
+    expected = logits(model, sources, np.stack([np.full(6, 2), tokens], 1))[:, 1]
+    np.testing.assert_allclose(found, expected, **CLOSE)
+
+
+def test_padding_of_the_source_changes_nothing(model):
+    expected = logits(model, SOURCE, TARGET)
+    padded = logits(model, np.pad(SOURCE, ((0, 0), (0, 6))), TARGET)
+    np.testing.assert_allclose(padded, expected, **CLOSE)
+    alone = logits(model, SOURCE[1:, :3], TARGET[1:, :4])
+    np.testing.assert_allclose(alone[0], expected[1, :4], **CLOSE)
+
+
+def test_padding_of_the_target_changes_nothing(model):
+    expected = logits(model, SOURCE, TARGET)
+    padded = logits(model, SOURCE, np.pad(TARGET, ((0, 0), (0, 6))))[:, :7]
+    real = TARGET != 0
+    np.testing.assert_allclose(padded[real], expected[real], **CLOSE)
+
+
+def test_every_real_source_token_is_seen(model):
+    changed = np.repeat(SOURCE[:1], 6, axis=0)
+    changed[range(5), range(5)] = 15  # The last row is as it was.
+    found = logits(model, changed, np.repeat(TARGET[:1], 6, axis=0))
+    assert (np.abs(found[:5] - found[5]).max((1, 2)) > 1e-3).all()
+
+
+def test_later_target_tokens_are_not_seen_and_earlier_ones_are(model):
+    changed = np.repeat(TARGET[:1], 8, axis=0)
+    changed[range(7), range(7)] = 15  # The last row is as it was.
+    *found, expected = logits(model, np.repeat(SOURCE[:1], 8, axis=0), changed)
+    for step, row in enumerate(found):
+        np.testing.assert_allclose(row[:step], expected[:step], **CLOSE)
+        assert (np.abs(row[step:] - expected[step:]).max(-1) > 1e-4).all()
+
+
+def test_a_source_of_padding_alone_is_finite(model):
+    assert np.isfinite(logits(model, np.zeros_like(SOURCE), TARGET)).all()
+
+
+def test_embeddings_are_scaled_and_have_positions(model):
+    table = np.asarray(model.embedding.embeddings)
+    positions = np.asarray(sinusoidal_encoding(ops.arange(3, 10), 6))
+    expected = np.sqrt(6) * table[TARGET] + positions
+    np.testing.assert_allclose(model.embed(ops.array(TARGET), start_index=3), expected, rtol=1e-5, atol=1e-6)
+
+
+def test_one_table_for_source_target_and_output(model):
+    assert [weight.path for weight in model.weights if 17 in weight.shape] == ["seq2seq/embedding/embeddings"]
+    x = np.random.default_rng(0).normal(size=(2, 3, 6)).astype("float32")
+    np.testing.assert_allclose(model.logits(ops.array(x)), x @ np.asarray(model.embedding.embeddings).T, **CLOSE)
+
+
+def test_dropout_is_for_training_only(model):
+    np.testing.assert_array_equal(logits(model, SOURCE, TARGET), logits(model, SOURCE, TARGET, training=False))
+    trained = [logits(model, SOURCE, TARGET, training=True) for _ in range(2)]
+    assert np.abs(trained[0] - trained[1]).max() > 1e-2
+    # `fit` tells a model that it trains only if its `call` asks for it.
+    assert model._call_has_training_arg
+    # Each of the places where the configuration asks for dropout.
+    rates = [(layer.name, layer.rate) for layer in layers(model) if isinstance(layer, keras.layers.Dropout)]
+    assert ("embedding_dropout", 0.2) in rates and ("attention_dropout", 0.1) in rates
+    assert {rate for name, rate in rates if name == "attention_dropout"} == {0.1}
+
+
+def layers(model):
+    return [layer for layer in model._flatten_layers() if layer is not model]
+
+
+@pytest.mark.parametrize("name", ["model", "pre_norm"])
+def test_a_saved_model_is_the_same_model(request, name, tmp_path):
+    model = request.getfixturevalue(name)
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    assert loaded.config == model.config
+    np.testing.assert_array_equal(logits(loaded, SOURCE, TARGET), logits(model, SOURCE, TARGET))
+    assert [w.path for w in loaded.weights] == [w.path for w in model.weights]
+
+
+def test_saved_weights_fit_another_model(model, tmp_path):
+    model.save_weights(tmp_path / "model.weights.h5")
+    other = make(model.config, seed=2)
+    other.load_weights(tmp_path / "model.weights.h5")
+    np.testing.assert_array_equal(logits(other, SOURCE, TARGET), logits(model, SOURCE, TARGET))
+
+
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+def test_half_precision_computes_half_and_keeps_whole_weights(precision):
+    whole, half = make(), make(dtype=precision)
+    assert {weight.dtype for weight in half.trainable_weights} == {"float32"}
+    assert {layer.dtype_policy.name for layer in layers(half)} == {precision}
+    memory = half.encode(ops.array(SOURCE))
+    assert keras.backend.standardize_dtype(memory.dtype) == precision.removeprefix("mixed_")
+    found, expected = logits(half, SOURCE, TARGET), logits(whole, SOURCE, TARGET)
+    assert found.dtype == np.float32
+    assert 0 < np.abs(found - expected)[TARGET != 0].max() < 0.2 * expected.std()
+    state, context = half.init_state(ops.array(SOURCE), 1, 2)
+    first, _ = half.step(ops.array(TARGET[:, 0]), state, 0, context)
+    assert keras.backend.standardize_dtype(first.dtype) == "float32"
+    np.testing.assert_allclose(first, found[:, 0], rtol=0.02, atol=0.02 * expected.std())
+
+
+@pytest.mark.parametrize(("side", "wrong"), [("source", 17), ("target", -1)])
+def test_ids_outside_of_the_vocabulary_are_refused(side, wrong):
+    ids = {"source": SOURCE.copy(), "target": TARGET.copy()}
+    ids[side][0, 1] = wrong
+    with pytest.raises(ValueError, match=rf"`{side}` must hold ids in \[0, 17\)"):
+        make()({name: ops.array(values) for name, values in ids.items()})

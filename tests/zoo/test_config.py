@@ -1,0 +1,145 @@
+"""Configurations refuse what cannot be, and come back from JSON and the command line as they were."""
+
+import dataclasses
+import json
+
+import pytest
+
+from zoo.config import ModelConfig, Recipe, TrainingConfig, from_dict, override, to_dict
+from zoo.translation.recipes import RECIPES
+
+OTHER = Recipe(
+    ModelConfig(vocabulary_size=300, hidden_dim=24, num_heads=3, dropout=0.3, normalize_first=True),
+    TrainingConfig(batch_tokens=100, steps=7, peak_learning_rate=0.01, precision="mixed_bfloat16", score="loss"),
+    source="somewhere",
+)
+
+
+@pytest.mark.parametrize("recipe", [Recipe(), OTHER, *RECIPES.values()])
+def test_from_dict_is_the_inverse_of_to_dict_also_through_json(recipe):
+    assert from_dict(Recipe, json.loads(json.dumps(to_dict(recipe)))) == recipe
+
+
+def test_from_dict_takes_an_int_for_a_float():
+    config = from_dict(ModelConfig, {"dropout": 0})
+    assert config.dropout == 0.0 and type(config.dropout) is float
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"models": {}}, "Unknown field 'models' in Recipe. Did you mean 'model'.*model, training, source"),
+        ({"model": {"hidden": 8}}, "Unknown field 'hidden' in ModelConfig.*hidden_dim"),
+        ({"model": {"num_heads": "8"}}, "`num_heads` must be of type int. Received: '8'"),
+        ({"model": {"num_heads": True}}, "`num_heads` must be of type int. Received: True"),
+        ({"model": {"normalize_first": 1}}, "`normalize_first` must be of type bool. Received: 1"),
+        ({"training": {"steps": 1.5}}, "`steps` must be of type int"),
+        ({"model": 3}, "ModelConfig must be an object of named values. Received: 3"),
+        ([], "Recipe must be an object"),
+        ({"model": {"num_heads": 7}}, "multiple of `num_heads`"),
+    ],
+)
+def test_from_dict_refuses(values, message):
+    with pytest.raises(ValueError, match=message):
+        from_dict(Recipe, values)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "field", "value"),
+    [
+        ("training.steps=500", "steps", 500),
+        ("training.batch_tokens=25_000", "batch_tokens", 25_000),
+        ("training.peak_learning_rate=1e-3", "peak_learning_rate", 1e-3),
+        ("training.label_smoothing=0", "label_smoothing", 0.0),
+        ("training.score=loss", "score", "loss"),
+        (" training.patience = 3 ", "patience", 3),
+    ],
+)
+def test_override_parses_by_type(assignment, field, value):
+    changed = override(Recipe(), [assignment])
+    found = getattr(changed.training, field)
+    assert found == value and type(found) is type(value)
+    assert changed == dataclasses.replace(Recipe(), training=dataclasses.replace(TrainingConfig(), **{field: value}))
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("False", False)])
+def test_override_parses_truth_values(text, value):
+    assert override(Recipe(), [f"model.normalize_first={text}"]).model.normalize_first is value
+
+
+def test_override_does_not_depend_on_the_order():
+    # Between the two, neither order has a possible configuration.
+    both = ["model.num_heads=3", "model.hidden_dim=24"]
+    assert override(Recipe(), both) == override(Recipe(), both[::-1])
+    shorter = ["training.steps=10", "training.cooldown_steps=5"]
+    assert override(RECIPES["tiny"], shorter).training.cooldown_steps == 5
+
+
+def test_the_last_assignment_counts_and_the_recipe_is_not_changed():
+    recipe = Recipe()
+    assert override(recipe, ["training.steps=5", "training.steps=6"]).training.steps == 6
+    assert recipe == Recipe()
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("training.steps", "Expected NAME=VALUE. Received: 'training.steps'"),
+        ("steps=5", "Unknown field 'steps' in steps.*Known fields: model, training, source"),
+        ("training.step=5", "Unknown field 'step' in training.step. Did you mean 'steps'.*batch_tokens.*seed"),
+        ("training=5", "`training` is a group of settings.*training.batch_tokens"),
+        ("training.steps.more=5", "`steps` is a value and has no field 'more'"),
+        ("training.steps=1.5", "`training.steps` must be of type int. Received: '1.5'"),
+        ("training.steps=", "`training.steps` must be of type int. Received: ''"),
+        ("model.dropout=high", "`model.dropout` must be of type float. Received: 'high'"),
+        ("model.normalize_first=yes", "`model.normalize_first` must be true or false. Received: 'yes'"),
+        ("model.num_heads=7", "multiple of `num_heads`"),
+    ],
+)
+def test_override_refuses(assignment, message):
+    with pytest.raises(ValueError, match=message):
+        override(Recipe(), [assignment])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: 0} for name in ("vocabulary_size", "num_encoder_layers", "num_decoder_layers", "num_heads")),
+        {"hidden_dim": -8},
+        {"intermediate_dim": 0},
+        {"dropout": 1.0},
+        {"attention_dropout": -0.1},
+        {"activation_dropout": float("nan")},
+        {"hidden_dim": 9, "num_heads": 3},  # Sine and cosine come in pairs.
+        {"hidden_dim": 10, "num_heads": 4},
+    ],
+)
+def test_impossible_models(wrong):
+    with pytest.raises(ValueError, match=f"`{[*wrong][0]}`.*Received: .*{[*wrong][0]}="):
+        ModelConfig(**wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({name: 0} for name in ("batch_tokens", "steps", "warmup_steps", "max_tokens", "evaluate_every", "average")),
+        {"label_smoothing": 1.0},
+        {"subword_dropout": -0.1},
+        {"micro_batch_tokens": -1},
+        {"peak_learning_rate": -1e-3},
+        {"peak_learning_rate": float("nan")},
+        {"peak_learning_rate": float("inf")},
+        {"patience": -1},
+        {"cooldown_steps": 11, "steps": 10},
+        {"score": "rouge"},
+        {"precision": "float16"},
+    ],
+)
+def test_impossible_trainings(wrong):
+    with pytest.raises(ValueError, match=f"`{[*wrong][0]}` must"):
+        TrainingConfig(**wrong)
+
+
+def test_configurations_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        ModelConfig().num_heads = 4

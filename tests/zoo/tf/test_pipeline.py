@@ -1,0 +1,47 @@
+"""Batches pass through tf.data unchanged, and prefetching does not disturb resuming."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.batching import BatchStream, token_batches
+from zoo.encoded_corpus import EncodedCorpus, TokenRows
+from zoo.tf.pipeline import training_dataset
+from zoo.trainer import weighted
+
+
+@pytest.fixture
+def corpus():
+    rng = np.random.default_rng(0)
+    sides = []
+    for _ in range(2):
+        lengths = rng.integers(1, 13, 101)
+        ids = rng.integers(4, 50, lengths.sum()).astype("uint16")
+        sides.append(TokenRows(ids, np.concatenate([[0], np.cumsum(lengths)])))
+    return EncodedCorpus(*sides)
+
+
+def examples(batches):
+    return weighted(iter(batches), 1, lambda tokens: None)
+
+
+def test_batches_arrive_unchanged_and_end(corpus):
+    batches = list(token_batches(corpus, 70, seed=0))
+    dataset = training_dataset(examples(batches))
+    assert dataset.element_spec[0]["target"] == tf.TensorSpec((None, None), tf.int32)
+    arrived = list(dataset.as_numpy_iterator())
+    for got, expected in zip(arrived, examples(batches), strict=True):
+        assert all(np.array_equal(got[0][side], expected[0][side]) for side in ("source", "target"))
+        assert np.array_equal(got[1], expected[1])
+        assert np.array_equal(got[2], expected[2])
+
+
+def test_resuming_behind_a_prefetching_dataset(corpus):
+    stream = BatchStream(corpus, 70, seed=3)
+    dataset = training_dataset(examples(stream), prefetch=8)
+    consumed = list(itertools.islice(dataset.as_numpy_iterator(), 23))
+    rest = list(itertools.islice(BatchStream(corpus, 70, seed=3, start=stream.position(20)), 3))
+    for got, expected in zip(consumed[20:], rest, strict=True):
+        assert np.array_equal(got[1], expected["target"][:, 1:])

@@ -1,0 +1,108 @@
+"""The vocabulary in a graph is the vocabulary in Python, and goes into a SavedModel."""
+
+import gzip
+import itertools
+import os
+import pathlib
+import random
+import runpy
+import sys
+
+import pytest
+import tensorflow as tf
+
+from zoo.batching import source_batch
+from zoo.tokenizer import train_tokenizer
+
+tokenizers = pytest.importorskip("zoo.tf.tokenizers", reason="tensorflow-text is not installed", exc_type=ImportError)
+
+WORDS = [
+    "the",
+    "small",
+    "dog",
+    "sees",
+    "a",
+    "large",
+    "house",
+    "and",
+    "der",
+    "kleine",
+    "Hund",
+    "sieht",
+    "ein",
+    "großes",
+    "Haus",
+]
+RANDOM = random.Random(0)
+
+
+def random_text():
+    """Words, spaces, special tokens and characters of all planes."""
+    parts = []
+    for _ in range(RANDOM.randrange(12)):
+        character = chr(RANDOM.choice([*range(1, 0xD800, 97), *range(0xE000, 0x110000, 4099)]))
+        parts.append(RANDOM.choice([RANDOM.choice(WORDS), character, " ", "  ", "<s>", "</s>", "<0x41>", "\n"]))
+    return RANDOM.choice(["", " "]).join(parts).replace("\u2581", "")
+
+
+PYTHON = train_tokenizer([" ".join(RANDOM.choices(WORDS, k=8)) for _ in range(500)], 380)
+GRAPH = tokenizers.GraphTokenizer(PYTHON)
+TEXTS = ["", " ", " lead", "tail ", *(random_text() for _ in range(400))]
+
+
+def test_ids_and_texts_equal_those_of_python():
+    rows = PYTHON.encode(TEXTS)
+    ids = tf.function(GRAPH.encode)(tf.constant(TEXTS))
+    assert ids.to_list() == rows
+    assert [text.decode() for text in GRAPH.decode(ids).numpy()] == TEXTS == PYTHON.decode(rows)
+    batch = tf.function(GRAPH.source_batch)(tf.constant(TEXTS))
+    assert batch.dtype == tf.int32 and batch.numpy().tolist() == source_batch(rows).tolist()
+
+
+def test_decoding_leaves_special_ids_out():
+    ids = PYTHON.encode(["the dog"])[0]
+    rows = [[2, *ids, 3, 0, 0], [2, 3] + [0] * (len(ids) + 2), [ids[0], 1, 0, *ids[1:], 0, 0]]
+    assert GRAPH.decode(tf.constant(rows)).numpy().tolist() == [b"the dog", b"", b"the dog"]
+    assert PYTHON.decode(rows) == ["the dog", "", "the dog"]
+
+
+def test_tokenizer_goes_into_a_saved_model(tmp_path):
+    class Echo(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokenizer = GRAPH
+
+        @tf.function(input_signature=[tf.TensorSpec((None,), tf.string)])
+        def __call__(self, text):
+            return {
+                "ids": self.tokenizer.source_batch(text),
+                "text": self.tokenizer.decode(self.tokenizer.source_batch(text)),
+            }
+
+    module = Echo()
+    tf.saved_model.save(module, str(tmp_path), signatures=module.__call__)
+    loaded = tf.saved_model.load(str(tmp_path)).signatures["serving_default"]
+    for texts in (TEXTS[:3], TEXTS[5:12]):
+        result = loaded(tf.constant(texts))
+        assert result["ids"].numpy().tolist() == source_batch(PYTHON.encode(texts)).tolist()
+        assert [text.decode() for text in result["text"].numpy()] == texts
+
+
+def test_real_lines():
+    folder = os.environ.get("KERAS_TRANSFORMER_DATA")
+    path = pathlib.Path(folder or "") / "translation/tatoeba_eng_deu/train.tsv.gz"
+    if not folder or not path.exists():
+        pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/tatoeba_eng_deu")
+    with gzip.open(path, "rt", encoding="utf-8", newline="\n") as lines:
+        texts = [text for line in itertools.islice(lines, 1000) for text in line.rstrip("\n").split("\t")]
+    python = train_tokenizer(texts, 2000)
+    graph = tokenizers.GraphTokenizer(python)
+    ids = graph.encode(tf.constant(texts))
+    assert ids.to_list() == python.encode(texts)
+    assert [text.decode() for text in graph.decode(ids).numpy()] == texts
+
+
+def test_missing_tensorflow_text_is_explained(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tensorflow_text", None)
+    with pytest.raises(ImportError, match=r"pip install keras-transformer-zoo\[text\]"):
+        runpy.run_path(tokenizers.__file__)

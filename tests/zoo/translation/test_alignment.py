@@ -1,0 +1,88 @@
+"""Alignments of a translator that translates word for word."""
+
+import numpy as np
+import pytest
+
+from zoo.translation import alignment
+from zoo.translation.alignment import Alignment
+from zoo.translation.translator import Translator
+
+
+@pytest.fixture(scope="module")
+def alignments(trained, corpus):
+    sources, targets = zip(*corpus.test[:30])
+    return [*zip(sources, targets, trained.translator.align(sources, targets))]
+
+
+def test_words_and_shapes(alignments):
+    for source, target, found in alignments:
+        assert found.source_words == source.split() and found.target_words == target.split()
+        assert found.weights.shape == (len(target.split()), len(source.split()))
+        assert found.weights.dtype == np.float32
+
+
+def test_weights_are_shares_of_attention(alignments):
+    sums = np.concatenate([found.weights.sum(1) for *_, found in alignments])
+    assert sums.min() > 0 and sums.max() <= 1 + 1e-5, "what is missing looks at the end token"
+    assert sums.mean() > 0.5
+
+
+def test_most_links_are_right(alignments):
+    links = [(s, t) for *_, found in alignments for s, t in found.links]
+    assert len(links) == sum(len(found.target_words) for *_, found in alignments)
+    assert np.mean([s == t for s, t in links]) > 0.7
+
+
+def test_words_of_several_pieces_are_put_together(trained):
+    [found] = trained.translator.align(["mano zzyzx tek"], ["Brund Qwx ølk"])
+    assert found.source_words == ["mano", "zzyzx", "tek"] and found.target_words == ["Brund", "Qwx", "ølk"]
+    assert found.weights.shape == (3, 3) and (found.weights.sum(1) <= 1 + 1e-5).all()
+
+
+def test_pieces_are_summed_over_the_source_and_averaged_over_the_target(trained):
+    """Against the attention itself, taken from the decoder with nothing put together."""
+    translator = trained.translator
+    source, target = "mano zzyzx tek", "Brund Qwx"
+    [found] = translator.align([source], [target])
+    source_ids, target_ids = translator.tokenizer.encode([source, target])
+    model = translator.model
+    memory = model.encode(np.array([[*source_ids, 3]]))
+    vectors = model.embed(np.array([[2, *target_ids]]))
+    weights = np.asarray(model.decoder.cross_attention_scores(vectors, memory))[0].mean(0)
+    [first, middle, last] = translator.tokenizer.words(source_ids)[1]
+    words = translator.tokenizer.words(target_ids)[1]
+    for row, (start, end) in zip(found.weights, words):
+        expected = [weights[start:end, a:b].sum(1).mean() for a, b in (first, middle, last)]
+        np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize(("source", "target"), [("", ""), ("mano", ""), ("", "Brund"), ("  ", "\n"), ("\ud800", "x")])
+def test_empty_texts_have_no_links_to_fail_on(trained, source, target):
+    [found] = trained.translator.align([source], [target])
+    assert found.weights.shape == (len(found.target_words), len(found.source_words))
+    assert all(0 <= s < len(found.source_words) for s, _ in found.links)
+
+
+def test_links_take_the_largest_weight():
+    weights = np.array([[0.1, 0.7, 0.2], [0.5, 0.1, 0.4]], "float32")
+    assert Alignment(["a", "b", "c"], ["x", "y"], weights).links == [(1, 0), (0, 1)]
+
+
+def test_as_many_translations_as_texts(trained):
+    with pytest.raises(ValueError, match="Received: 2 texts, 1 translations"):
+        trained.translator.align(["a", "b"], ["c"])
+    with pytest.raises(ValueError, match="`translations` must be a list of strings"):
+        trained.translator.align(["a", "b"], "cd")
+
+
+def test_no_texts_have_no_alignments(trained):
+    assert trained.translator.align([], []) == []
+
+
+def test_nothing_is_compiled_twice(trained, monkeypatch):
+    translator = Translator(trained.translator.model, trained.translator.tokenizer)
+    made = []
+    monkeypatch.setattr(alignment, "compiled", lambda model, function: made.append(function) or function)
+    for _ in range(3):
+        translator.align(["mano tek"], ["Brund ølk"])
+    assert len(made) == 1

@@ -1,0 +1,222 @@
+"""`python -m zoo.translation`: results on stdout, line for line; all else on stderr; mistakes in one line."""
+
+import gzip
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import sacrebleu
+
+import zoo
+from zoo.tokenizer import Tokenizer
+from zoo.translation.__main__ import main
+
+
+@pytest.fixture(scope="module")
+def checkpoint(trained):
+    return str(trained.folder / "checkpoint")
+
+
+@pytest.fixture(scope="module")
+def loaded(trained, checkpoint):
+    """Loading compiles everything anew, so one translator serves all commands of this file."""
+    translator = zoo.load(checkpoint)
+    patch = pytest.MonkeyPatch()
+    load = zoo.load
+    patch.setattr(zoo, "load", lambda name: translator if str(name) == checkpoint else load(name))
+    yield translator
+    patch.undo()
+
+
+@pytest.fixture(scope="module")
+def files(corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("corpus")
+    for name, pairs in (("train", corpus.train[:200]), ("dev", corpus.dev[:8]), ("test", corpus.test[:10])):
+        for number, side in enumerate(("source", "target")):
+            (folder / f"{name}.{side}").write_text("".join(f"{pair[number]}\n" for pair in pairs), "utf-8")
+        (folder / f"{name}.tsv").write_text("".join(f"{t}\t{s}\tmore\n" for s, t in pairs), "utf-8")
+    return folder
+
+
+def call(capsys, *arguments):
+    """Exit status, stdout and stderr of a command."""
+    status = main([str(argument) for argument in arguments])
+    return status, *capsys.readouterr()
+
+
+def test_translating_lines_of_files(loaded, checkpoint, corpus, tmp_path, capsys):
+    sources = [source for source, _ in corpus.test[:6]]
+    lines = [sources[0], "", sources[1], "   ", *sources[2:5], ""]
+    (tmp_path / "plain").write_bytes("\n".join(lines).encode() + b"\n")
+    with gzip.open(tmp_path / "packed", "wb") as file:
+        file.write(sources[5].encode() + b"\r\n")  # Windows ends lines like this.
+    status, out, err = call(capsys, "translate", "--checkpoint", checkpoint, tmp_path / "plain", tmp_path / "packed")
+    expected = loaded.translate([*lines, sources[5]])
+    assert (status, out.split("\n")) == (0, [*expected, ""])
+    assert err == ""
+    assert out.split("\n")[1] == out.split("\n")[3] == out.split("\n")[7] == ""
+
+
+def test_translating_text(loaded, checkpoint, capsys):
+    command = ["translate", "--checkpoint", checkpoint, "--beam-size", 1, "--text", "mano tek.", "--text", "luri\npim!"]
+    status, out, err = call(capsys, *command)
+    first, second, third = loaded.translate(["mano tek.", "luri", "pim!"], beam_size=1)
+    assert (status, out, err) == (0, f"{first}\n{second} {third}\n", "")
+
+
+def test_the_best_with_their_scores(loaded, checkpoint, capsys):
+    status, out, _ = call(capsys, "translate", "--checkpoint", checkpoint, "--n-best", 3, "--text", "mano tek.")
+    expected = loaded.n_best(["mano tek."], num_return=3, beam_size=4)[0]
+    assert status == 0
+    assert out.splitlines() == [f"{candidate.score:.4f}\t{candidate.text}" for candidate in expected]
+
+
+def test_alignments(loaded, checkpoint, capsys):
+    status, out, _ = call(capsys, "translate", "--checkpoint", checkpoint, "--alignments", "--text", "mano tek.")
+    text, links = out.rstrip("\n").split("\t")
+    assert status == 0 and text == loaded.translate(["mano tek."])[0]
+    assert re.fullmatch(r"\d-\d( \d-\d)*", links)
+
+
+def test_line_breaks_of_all_kinds_stay_inside_a_line(loaded, checkpoint, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(loaded.tokenizer, "decode", lambda rows: ["a\rb\u2028c\x85d\x0be\nf" for _ in rows])
+    status, out, _ = call(capsys, "translate", "--checkpoint", checkpoint, "--text", "mano", "--text", "tek")
+    assert status == 0 and out.splitlines() == ["a b c d e f"] * 2
+    (tmp_path / "corpus").write_text("mano\tBrund\ntek\tølk\n", "utf-8")
+    hypotheses = tmp_path / "hypotheses"
+    call(capsys, "evaluate", "--checkpoint", checkpoint, "--data", tmp_path / "corpus", "--hypotheses", hypotheses)
+    assert hypotheses.read_text("utf-8").splitlines() == ["a b c d e f"] * 2
+
+
+def test_standard_input_is_translated_line_for_line(loaded, checkpoint, corpus):
+    """In a process of its own: nothing but translations on stdout, nothing at all on stderr."""
+    sources = [source for source, _ in corpus.test[:3]]
+    lines = [sources[0], "", "\u2028", sources[1] + "\r", sources[2]]
+    sent = "\n".join(lines).encode() + b"\nmano \xff tek"  # Not UTF-8, and no line feed at the end.
+    environment = {name: value for name, value in os.environ.items() if name != "TF_CPP_MIN_LOG_LEVEL"}
+    result = subprocess.run(
+        [sys.executable, "-m", "zoo.translation", "translate", "--checkpoint", checkpoint, "--beam-size", "1"],
+        input=sent,
+        capture_output=True,
+        env=environment,
+        cwd=pathlib.Path(__file__).parents[3],
+        timeout=200,
+    )
+    expected = loaded.translate([*sources, "mano \ufffd tek"], beam_size=1)
+    assert result.returncode == 0 and result.stderr == b""
+    found = result.stdout.decode("utf-8").split("\n")
+    assert found == [expected[0], "", "", expected[1], expected[2], expected[3], ""]
+
+
+def test_evaluating(loaded, checkpoint, files, tmp_path, capsys):
+    hypotheses = tmp_path / "hypotheses"
+    command = ["evaluate", "--checkpoint", checkpoint, "--source", files / "test.source"]
+    status, out, err = call(capsys, *command, "--target", files / "test.target", "--hypotheses", hypotheses)
+    lines = [path.read_text("utf-8").splitlines() for path in (hypotheses, files / "test.target")]
+    expected = sacrebleu.corpus_bleu(lines[0], [lines[1]], force=True).score
+    assert status == 0 and err == ""
+    bleu, chrf = out.splitlines()
+    assert re.fullmatch(rf"BLEU {expected:.2f}( ± .*)?  nrefs:1\|bs:1000.*case:mixed.*tok:13a.*", bleu)
+    assert chrf.startswith("chrF2 ")
+    # The same corpus as a table, and another protocol.
+    command = ["evaluate", "--checkpoint", checkpoint, "--data", files / "test.tsv", "--columns", 1, 0]
+    status, out, _ = call(capsys, *command, "--tokenize", "none", "--lowercase")
+    assert status == 0 and "case:lc" in out and "tok:none" in out
+
+
+TINY = [
+    *("model.num_encoder_layers=1", "model.num_decoder_layers=1", "model.hidden_dim=8", "model.num_heads=2"),
+    *("training.steps=2", "training.cooldown_steps=0", "training.evaluate_every=2", "training.batch_tokens=256"),
+    *("training.score=loss", "model.intermediate_dim=16"),
+]
+
+
+def test_vocabulary_and_training(files, tmp_path, capsys):
+    corpus = ["--source", files / "train.source", "--target", files / "train.target"]
+    status, out, err = call(capsys, "vocabulary", *corpus, "--size", 300, "--output", tmp_path / "vocabulary")
+    assert (status, out) == (0, "")
+    assert "200 pairs from 200 lines" in err and f"300 pieces in {tmp_path / 'vocabulary'}" in err
+    assert Tokenizer.load(tmp_path / "vocabulary").vocabulary_size == 300
+
+    (tmp_path / "card.json").write_text('{"name": "mine", "licence": "CC0"}')
+    settings = [part for name in TINY for part in ("--set", name)]
+    dev = ["--dev-source", files / "dev.source", "--dev-target", files / "dev.target"]
+    command = ["train", "--recipe", "tiny", *settings, *corpus, *dev, "--vocabulary", tmp_path / "vocabulary"]
+    command += ["--card", tmp_path / "card.json", "--tokenize", "none", "--output", tmp_path / "run"]
+    status, out, err = call(capsys, *command)
+    assert (status, out) == (0, ""), err
+    assert "step 2" in err and f"written: {tmp_path / 'run' / 'checkpoint'}" in err
+    card = zoo.load(tmp_path / "run" / "checkpoint").card
+    assert card["name"] == "mine" and card["licence"] == "CC0" and card["recipe"]["training"]["steps"] == 2
+    assert card["bleu"] == {"tokenize": "none", "lowercase": False}
+    assert card["command"].startswith("python -m zoo.translation")
+
+    status, out, err = call(capsys, *command)
+    assert (status, out) == (2, "") and err.count("\n") == 1
+    assert "holds a finished checkpoint" in err
+    assert json.loads((tmp_path / "run" / "checkpoint" / "card.json").read_text("utf-8")) == card
+
+
+def corpus_of(files, name="train"):
+    return ["--source", files / f"{name}.source", "--target", files / f"{name}.target"]
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["translate", "--checkpoint", "nowhere", "--text", "x"], "'nowhere' is neither the name of a checkpoint"),
+        (["translate", "--checkpoint", "CHECKPOINT", "nowhere.txt"], "nowhere.txt, which does not exist"),
+        (["translate", "--checkpoint", "CHECKPOINT", "FOLDER"], "Is a directory"),
+        (
+            ["translate", "--checkpoint", "CHECKPOINT", "--beam-size", "0", "--n-best", "0", "--text", "x"],
+            "num_return=0",
+        ),
+        (["evaluate", "--checkpoint", "CHECKPOINT"], "A corpus is two files"),
+        (["evaluate", "--checkpoint", "CHECKPOINT", "--data", "EMPTY"], "at least one pair"),
+        (["evaluate", "--checkpoint", "CHECKPOINT", "--data", "TSV", "--columns", "0", "9"], "at least one pair"),
+        (
+            ["evaluate", "--checkpoint", "CHECKPOINT", "--data", "TSV", "--beam-size", "0"],
+            "`beam_size` must be at least 1",
+        ),
+        (["vocabulary", "--data", "TSV", "--size", "3", "--output", "out"], "`vocabulary_size` must be above 260"),
+        (["vocabulary", "--data", "TSV", "--size", "300", "--output", "FOLDER/no/such"], "No such file"),
+        (["train", "--data", "TSV", "--dev-data", "TSV", "--output", "o", "--set", "training.step=1"], "Unknown field"),
+        (["train", "--data", "TSV", "--dev-data", "TSV", "--output", "o", "--card", "nowhere"], "nowhere"),
+        (
+            ["train", "--data", "TSV", "--dev-data", "TSV", "--output", "o", "--vocabulary", "TSV"],
+            "sentencepiece model",
+        ),
+        (["train", "--data", "TSV", "--output", "o"], "A corpus is two files"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(loaded, checkpoint, files, tmp_path, capsys, monkeypatch, command, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "empty").write_text("")
+    places = {"CHECKPOINT": checkpoint, "FOLDER": tmp_path, "EMPTY": tmp_path / "empty", "TSV": files / "test.tsv"}
+    for name, place in places.items():
+        command = [str(place) + part.removeprefix(name) if part.startswith(name) else part for part in command]
+    status, out, err = call(capsys, *command)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ") and err.count("\n") == 1 and message in err
+    assert os.listdir(tmp_path) == ["empty"]
+
+
+@pytest.mark.parametrize("command", ["", "fly", "train", "translate --beam-size x", "train --recipe x"])
+def test_unknown_options_show_the_usage(command, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(command.split())
+    out, err = capsys.readouterr()
+    assert out == "" and "usage: python -m zoo.translation" in err
+
+
+def test_an_interruption_is_told(capsys, monkeypatch, checkpoint):
+    def interrupt(name):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(zoo, "load", interrupt)
+    status, out, err = call(capsys, "translate", "--checkpoint", checkpoint, "--text", "x")
+    assert (status, out) == (130, "") and err.startswith("interrupted")

@@ -1,0 +1,120 @@
+"""Texts are cut where it hurts least, no piece is too long, and nothing is lost."""
+
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zoo.translation.segments import Segment, join_segments, split_text
+from zoo.translation.translator import Translation
+
+# Smallest first, so that hypothesis shrinks to plain words.
+PIECES = st.sampled_from(
+    ["mano", "tek", "a", ".", "!", "? ", '." ', ".) ", " ", "  ", "\n", "\r\n", "\r", "\t", "…", "»", "。", "Wesp"]
+    + ["ä", "日本", "👩‍👩‍👧", "\u0301", "\x00", "\u2028", "\x85", "\u3000", "\u00a0", "<s>", "\ufeff", "שלום"]
+)
+TEXTS = st.one_of(st.lists(PIECES, max_size=60).map("".join), st.text(max_size=80))
+
+
+def without_space(text):
+    return "".join(text.split())
+
+
+def count(tokenizer, text):
+    return len(tokenizer.encode([text])[0])
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(text=TEXTS, max_tokens=st.integers(5, 40))
+def test_nothing_is_lost_and_nothing_too_long(tokenizer, text, max_tokens):
+    segments = split_text(text, tokenizer, max_tokens)
+    joined = "".join(segment.text + segment.separator for segment in segments)
+    assert without_space(joined) == without_space(text)
+    for segment in segments:
+        assert segment.text.strip() and not segment.separator.strip()
+        assert count(tokenizer, segment.text) <= max_tokens
+        assert not set("\r\n") & set(segment.text)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(text=TEXTS)
+def test_line_breaks_stay_between_lines(tokenizer, text):
+    segments = split_text(text, tokenizer, 10)
+    joined = "".join(segment.text + segment.separator for segment in segments).replace("\r\n", "\n").replace("\r", "\n")
+    expected = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    while expected and not expected[0].strip():  # Empty lines before the first text have nothing to stand after.
+        del expected[0]
+    assert [without_space(line) for line in joined.split("\n")] == ([*map(without_space, expected)] or [""])
+
+
+def test_a_text_that_fits_is_one_segment(tokenizer):
+    text = "mano tek. luri  soba!"
+    assert split_text(text, tokenizer, count(tokenizer, text)) == [Segment(text, "")]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n", " \t\r\n\u3000"])
+def test_white_space_has_no_segments(tokenizer, text):
+    assert split_text(text, tokenizer, 8) == []
+
+
+def test_cuts_are_at_ends_of_sentences_if_possible(tokenizer):
+    sentences = ["mano tek luri dala.", "pim soba dala!", "kora fes gat mano.", "niva gat mano pim."]
+    text = " ".join(sentences)
+    longest = max(count(tokenizer, sentence) for sentence in sentences)
+    assert [segment.text for segment in split_text(text, tokenizer, longest)] == sentences
+    # As few as possible: two sentences together where they fit.
+    pairs = [" ".join(sentences[:2]), " ".join(sentences[2:])]
+    longest = max(count(tokenizer, pair) for pair in pairs)
+    assert [segment.text for segment in split_text(text, tokenizer, longest)] == pairs
+
+
+def test_closing_quotation_marks_stay_with_their_sentence(tokenizer):
+    segments = split_text('"mano tek." (luri soba.) «pim dala.» kora fes.', tokenizer, 10)
+    assert [segment.text for segment in segments] == ['"mano tek."', "(luri soba.)", "«pim dala.»", "kora fes."]
+
+
+def test_long_sentences_are_cut_at_spaces_and_long_words_anywhere(tokenizer):
+    text = "mano tek luri soba pim dala kora fes"
+    segments = split_text(text, tokenizer, 5)
+    assert len(segments) > 1 and " ".join(segment.text for segment in segments) == text
+    assert "".join(segment.text for segment in split_text("x" * 100, tokenizer, 9)) == "x" * 100
+
+
+@pytest.mark.parametrize("max_tokens", range(5, 14))
+def test_characters_of_four_bytes_fit_too(tokenizer, max_tokens):
+    segments = split_text("👩" * 30, tokenizer, max_tokens)
+    assert "".join(segment.text for segment in segments) == "👩" * 30
+    assert max(count(tokenizer, segment.text) for segment in segments) <= max_tokens
+
+
+def test_separators_tell_a_space_from_a_line_break(tokenizer):
+    segments = split_text("mano.\r\n\ntek luri soba pim dala kora.\npim", tokenizer, 8)
+    separators = [segment.separator for segment in segments]
+    assert separators[0] == "\r\n\n" and separators[-2:] == ["\n", ""]
+    assert set(separators[1:-2]) <= {" "}
+
+
+@pytest.mark.parametrize("text", ["mano tek. " * 10_000, "x" * 100_000, "👩" * 25_000, " " * 100_000, "\n" * 100_000])
+def test_100_000_characters_take_seconds(tokenizer, text):
+    begun = time.monotonic()
+    split_text(text, tokenizer, 16)
+    assert time.monotonic() - begun < 20
+
+
+def test_joined_candidates_are_ranked_together():
+    segments = [Segment("a", " "), Segment("b", "\n"), Segment("c", "")]
+    candidates = [
+        [Translation("A", -1.0), Translation("A2", -2.0)],
+        [Translation("B", -3.0)],
+        [Translation("C", -0.5), Translation("C2", -1.0), Translation("C3", -4.0)],
+    ]
+    assert join_segments(segments, candidates, Translation) == [
+        ("A B\nC", -4.5),
+        ("A2 B\nC2", -6.0),
+        ("A2 B\nC3", -9.0),
+    ]
+
+
+def test_no_segments_give_one_empty_candidate():
+    assert join_segments([], [], Translation) == [("", 0.0)]

@@ -1,0 +1,220 @@
+"""From raw text to a checkpoint that vouches for itself, in one go or in several."""
+
+import dataclasses
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.config import ModelConfig, Recipe, TrainingConfig, from_dict, to_dict
+from zoo.tokenizer import Tokenizer, train_tokenizer
+from zoo.translation import task
+from zoo.translation.task import DevSet
+
+SMALL = Recipe(
+    ModelConfig(
+        vocabulary_size=300,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        hidden_dim=8,
+        intermediate_dim=16,
+        num_heads=2,
+        dropout=0.2,
+        attention_dropout=0.1,
+    ),
+    TrainingConfig(
+        batch_tokens=256,
+        micro_batch_tokens=128,
+        steps=6,
+        warmup_steps=2,
+        peak_learning_rate=0.01,
+        evaluate_every=2,
+        average=2,
+        subword_dropout=0.2,
+        score="loss",
+    ),
+    source="a test",
+)
+
+
+def test_a_translator_is_learned_from_raw_text(trained, corpus):
+    """Two layers, some seconds: nearly every sentence never seen is translated as it should be."""
+    scores, hypotheses = task.evaluate(trained.translator, corpus.test, resamples=100)
+    bleu, chrf = scores
+    assert bleu.metric == "BLEU" and bleu.value > 90 and chrf.metric == "chrF2" and chrf.value > 90
+    exact = [hypothesis == reference for hypothesis, (_, reference) in zip(hypotheses, corpus.test)]
+    assert np.mean(exact) > 0.85
+
+
+def test_the_run_leaves_what_is_needed_to_understand_it(trained):
+    folder = trained.folder
+    assert from_dict(Recipe, json.loads((folder / "recipe.json").read_text("utf-8"))) == trained.recipe
+    vocabulary = Tokenizer.load(folder / "vocabulary.model")
+    assert vocabulary.digest == trained.translator.tokenizer.digest
+    lines = [json.loads(line) for line in (folder / "training" / "log.jsonl").read_text("utf-8").splitlines()]
+    settings = trained.recipe.training
+    assert [line["step"] for line in lines] == [
+        *range(settings.evaluate_every, settings.steps + 1, settings.evaluate_every)
+    ]
+    for line in lines:
+        assert line["score"] == line["dev_bleu"]
+        assert line["dev_perplexity"] == pytest.approx(np.exp(line["dev_loss"]))
+    assert lines[-1]["dev_loss"] < lines[0]["dev_loss"] and lines[-1]["dev_bleu"] > lines[0]["dev_bleu"]
+    assert any("parameters, vocabulary of" in line for line in trained.log)
+
+
+def test_the_card_tells_recipe_seed_and_scores(trained):
+    card = zoo.load(trained.folder / "checkpoint").card
+    assert card["name"] == "invented" and card["task"] == "translation" and card["seed"] == 1
+    assert card["recipe"] == to_dict(trained.recipe) and card["weights"] in ("average", "best")
+    assert card["parameters"] == trained.translator.model.count_params()
+    bleu, chrf = card["scores"]
+    assert bleu["metric"] == "BLEU" and bleu["data"] == "dev" and "tok:13a" in bleu["signature"]
+    assert bleu["value"] > 85 and bleu["interval"] >= 0 and chrf["metric"] == "chrF2"
+
+
+def test_the_checkpoint_is_the_translator(trained, corpus):
+    loaded = zoo.load(trained.folder / "checkpoint")
+    sources = [source for source, _ in corpus.test[:10]]
+    assert loaded.translate(sources, beam_size=1) == trained.translator.translate(sources, beam_size=1)
+    assert loaded.model.dtype_policy.name == "float32"
+
+
+def test_the_dev_loss_is_the_mean_over_real_tokens(trained, corpus):
+    translator = trained.translator
+    look = DevSet(corpus.dev[:12], translator, "loss", {}, print)
+    figures = look(translator.model)
+    total, count = 0.0, 0
+    for source, target in corpus.dev[:12]:
+        source, target = translator.tokenizer.encode([source, target])
+        inputs = {"source": np.array([[*source, 3]]), "target": np.array([[2, *target]])}
+        logits = np.asarray(translator.model(inputs))[0].astype("float64")
+        log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
+        total -= log_probs[np.arange(len(target) + 1), [*target, 3]].sum()
+        count += len(target) + 1
+    assert figures["dev_loss"] == pytest.approx(total / count, rel=1e-4)
+    assert figures["score"] == -figures["dev_loss"] and "dev_bleu" not in figures
+
+
+def run(folder, corpus, recipe=SMALL, **arguments):
+    return task.train(recipe, corpus.train[:60], corpus.dev[:8], folder, log=lambda text: None, **arguments)
+
+
+@pytest.fixture(scope="module")
+def finished(corpus, tmp_path_factory):
+    """An uninterrupted run of the small recipe."""
+    folder = tmp_path_factory.mktemp("finished") / "run"
+    run(folder, corpus)
+    return folder
+
+
+def test_an_interrupted_run_ends_in_the_same_checkpoint(finished, corpus, tmp_path, monkeypatch):
+    """With dropout, subword dropout and accumulation on, over several epochs."""
+    looks, look = [], DevSet.__call__
+
+    def interrupted(self, model):
+        looks.append(model)
+        if len(looks) == 2:
+            raise KeyboardInterrupt
+        return look(self, model)
+
+    monkeypatch.setattr(DevSet, "__call__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path / "run", corpus)
+    assert not (tmp_path / "run" / "checkpoint").exists()
+    run(tmp_path / "run", corpus)
+    weights = [(folder / "checkpoint" / "model.safetensors").read_bytes() for folder in (finished, tmp_path / "run")]
+    assert weights[0] == weights[1]
+    history = json.loads((finished / "training" / "log.jsonl").read_text("utf-8").splitlines()[-1])
+    assert history["step"] == 6 and history["epoch"] >= 1
+
+
+def contents(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def changed(name, value):
+    return dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, **{name: value}))
+
+
+def test_a_finished_folder_is_left_alone(finished, corpus):
+    before = contents(finished)
+    with pytest.raises(ValueError, match="holds a finished checkpoint. Train into another folder; nothing was changed"):
+        run(finished, corpus)
+    assert contents(finished) == before
+
+
+@pytest.fixture
+def begun(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "begun")
+    shutil.rmtree(tmp_path / "begun" / "checkpoint")
+    return tmp_path / "begun"
+
+
+@pytest.mark.parametrize(
+    ("recipe", "message"),
+    [
+        (changed("steps", 8), r"begun with another recipe \(training.steps was 6\).*nothing was changed"),
+        (changed("seed", 2), r"\(training.seed was 1\)"),
+        (dataclasses.replace(SMALL, model=dataclasses.replace(SMALL.model, num_heads=4)), r"\(model.num_heads was 2\)"),
+        (dataclasses.replace(SMALL, source="elsewhere"), r"\(another source\)"),
+    ],
+)
+def test_another_recipe_is_refused(begun, corpus, recipe, message):
+    before = contents(begun)
+    with pytest.raises(ValueError, match=message):
+        run(begun, corpus, recipe)
+    assert contents(begun) == before
+
+
+def test_another_vocabulary_is_refused(begun, corpus):
+    other = train_tokenizer(["mano tek luri"], 280)
+    before = contents(begun)
+    with pytest.raises(ValueError, match="begun with another vocabulary, vocabulary.model"):
+        run(begun, corpus, tokenizer=other)
+    assert contents(begun) == before
+
+
+def test_a_folder_of_other_things_is_refused(corpus, tmp_path):
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(ValueError, match="is not empty and holds no run to go on with"):
+        run(tmp_path, corpus)
+    assert contents(tmp_path) == {next(iter(contents(tmp_path))): b"mine"}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "train_pairs", "dev_pairs", "message"),
+    [
+        (SMALL, [], [("a", "b")], "No pair is left to train on. Received: 0 pairs"),
+        (SMALL, [("mano tek", "Brund")], [], "The dev corpus has no pair"),
+        (changed("max_tokens", 2), [("mano tek luri", "Brund ølk")], [("a", "b")], "No pair is left to train on"),
+        (changed("batch_tokens", 9), [("zzyzx" * 4, "y")], [("a", "b")], "`batch_tokens` must hold the longest pair"),
+    ],
+)
+def test_a_corpus_that_cannot_be_trained_on_is_said_so(tokenizer, tmp_path, recipe, train_pairs, dev_pairs, message):
+    with pytest.raises(ValueError, match=message):
+        task.train(recipe, train_pairs, dev_pairs, tmp_path / "run", None, tokenizer, lambda text: None)
+
+
+def test_no_text_gives_no_vocabulary(tmp_path):
+    with pytest.raises(ValueError, match="A vocabulary needs text to learn from"):
+        task.train(SMALL, [], [("a", "b")], tmp_path / "run", log=lambda text: None)
+
+
+def test_nothing_to_evaluate_on_is_said_so(trained):
+    with pytest.raises(ValueError, match="at least one pair to evaluate on"):
+        task.evaluate(trained.translator, [])
+
+
+def test_the_protocol_is_that_of_the_card_unless_asked_otherwise(trained, corpus):
+    translator = trained.translator
+    card, translator.card = translator.card, {"bleu": {"tokenize": "none", "lowercase": True}}
+    try:
+        [bleu, _], _ = task.evaluate(translator, corpus.test[:5], beam_size=1, resamples=0)
+        assert "case:lc" in bleu.signature and "tok:none" in bleu.signature
+        [bleu, _], _ = task.evaluate(translator, corpus.test[:5], beam_size=1, resamples=0, tokenize="13a")
+        assert "case:lc" in bleu.signature and "tok:13a" in bleu.signature
+    finally:
+        translator.card = card

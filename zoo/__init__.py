@@ -1,0 +1,31 @@
+"""Trained Transformers by name: `zoo.load("translation/tatoeba-en-de").translate(["Good morning."])`."""
+
+import importlib
+import os
+
+from zoo import checkpoints
+
+
+def load(name_or_folder: str | os.PathLike):
+    """Loads a checkpoint by name or from a folder; its card names the task, the task builds the model.
+
+    Returns:
+        For the task `translation`, a `zoo.translation.translator.Translator`.
+
+    Raises:
+        ValueError: If there is no such checkpoint, or a file of it is missing or altered.
+    """
+    checkpoint = checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
+    task = checkpoint.card["task"]
+    if task not in ("translation",):
+        raise ValueError(f"Unknown task {task!r}. This version knows: translation.")
+    return importlib.import_module(f"zoo.{task}.task").from_checkpoint(checkpoint)
+
+
+def list() -> list[dict]:
+    """Cards of the shipped checkpoints, each with its `name` and its `megabytes` on disk."""
+    cards = []
+    for name, folder in checkpoints.catalogue().items():
+        size = sum(file.stat().st_size for file in folder.iterdir())
+        cards.append({**checkpoints.read_card(folder), "name": name, "megabytes": round(size / 1e6, 1)})
+    return cards

@@ -1,0 +1,86 @@
+"""Weights as named arrays, in safetensors files that are written whole or not at all."""
+
+import json
+import os
+import pathlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+
+def named_arrays(model) -> dict[str, np.ndarray]:
+    """The weights of a Keras model by path, without the model's own name: one name for a tied weight."""
+    arrays = {}
+    for weight in model.weights:
+        name = weight.path.removeprefix(f"{model.name}/")
+        if name in arrays:
+            raise ValueError(f"Two weights of the model have the path {name!r}. Give their layers different names.")
+        arrays[name] = np.asarray(weight)
+    return arrays
+
+
+def assign_arrays(model, arrays: Mapping[str, np.ndarray], origin: str) -> None:
+    """Puts named arrays into a model of the same architecture.
+
+    Raises:
+        ValueError: If an array is missing, left over or of another shape; the message names it and `origin`.
+            The model is unchanged then.
+    """
+    weights = {w.path.removeprefix(f"{model.name}/"): w for w in model.weights}
+    missing, unknown = weights.keys() - arrays.keys(), arrays.keys() - weights.keys()
+    if missing or unknown:
+        raise ValueError(
+            f"{origin} does not fit the model. Missing arrays: {_some(missing)}; unknown arrays: {_some(unknown)}. "
+            "Was it saved from a model of another size?"
+        )
+    for name, weight in weights.items():
+        if tuple(weight.shape) != arrays[name].shape:
+            raise ValueError(
+                f"{origin} does not fit the model: {name!r} must have shape {tuple(weight.shape)}. "
+                f"Received: {arrays[name].shape}."
+            )
+    for name, weight in weights.items():
+        weight.assign(arrays[name].astype("float32"))
+
+
+def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], facts: Mapping | None = None) -> None:
+    """Writes arrays and JSON facts to one safetensors file; an interruption leaves the old file or none."""
+    metadata = {"facts": json.dumps(facts)} if facts is not None else None
+    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    write_whole(path, safetensors.numpy.save(contiguous, metadata))
+
+
+def load_arrays(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict | None]:
+    """Arrays and facts of a file that `save_arrays` wrote.
+
+    Raises:
+        ValueError: If the file is missing, truncated or no safetensors file; the message names it.
+    """
+    try:
+        with safetensors.safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
+    except (OSError, safetensors.SafetensorError) as error:
+        raise ValueError(f"{os.fspath(path)} is missing, truncated or not a safetensors file: {error}") from error
+    return arrays, json.loads(metadata["facts"]) if "facts" in metadata else None
+
+
+def write_whole(path: str | os.PathLike, content: bytes) -> None:
+    """Writes a file so that nobody ever sees a part of it, not even after a power cut."""
+    temporary = f"{os.fspath(path)}.{os.getpid()}.part"
+    try:
+        with open(temporary, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        pathlib.Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _some(names: Iterable[str]) -> str:
+    names = sorted(names)
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "none"

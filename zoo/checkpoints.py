@@ -1,0 +1,147 @@
+"""A checkpoint is a folder of data: weights, configuration, vocabulary, and a card that vouches for them."""
+
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+CARD, CONFIG, WEIGHTS, VOCABULARY = "card.json", "config.json", "model.safetensors", "vocabulary.model"
+CATALOGUE = pathlib.Path(__file__).parent / "weights"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint folder holds.
+
+    Args:
+        card: What it is: `name`, `task`, `data`, `licence`, `recipe`, `seed`, `command`, `parameters`, `scores` and,
+            once written, `files` (SHA-256 of each other file). Only `task` is required.
+        config: Sizes of the model.
+        arrays: Weights by name.
+        vocabulary: Serialised sentencepiece model.
+    """
+
+    card: dict
+    config: dict
+    arrays: Mapping[str, np.ndarray] = field(repr=False)
+    vocabulary: bytes = field(repr=False)
+
+
+def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bool = False) -> dict:
+    """Writes a checkpoint folder whole or not at all and returns its card.
+
+    Args:
+        folder: Must not exist yet.
+        checkpoint: What to write.
+        half: Whether to store the weights as float16; they are float32 again when loaded.
+
+    Raises:
+        ValueError: If `folder` exists.
+    """
+    import safetensors.numpy
+
+    folder = pathlib.Path(folder)
+    if folder.exists():
+        raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
+    dtype = "float16" if half else "float32"
+    arrays = {name: np.ascontiguousarray(a, dtype) for name, a in checkpoint.arrays.items()}
+    files = {
+        CONFIG: _json(checkpoint.config),
+        WEIGHTS: safetensors.numpy.save(arrays),
+        VOCABULARY: checkpoint.vocabulary,
+    }
+    card = {
+        **checkpoint.card,
+        "parameters": sum(a.size for a in arrays.values()),
+        "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+    }
+    part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
+    part.mkdir(parents=True)
+    try:
+        for name, content in {**files, CARD: _json(card)}.items():
+            with open(part / name, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        os.rename(part, folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+    return card
+
+
+def read_checkpoint(folder: str | os.PathLike) -> Checkpoint:
+    """Reads a checkpoint folder after checking every file against the card.
+
+    Raises:
+        ValueError: If a file is missing, truncated or altered; the message names it.
+    """
+    import safetensors.numpy
+
+    folder = pathlib.Path(folder)
+    card = read_card(folder)
+    contents = {}
+    for name in (CONFIG, WEIGHTS, VOCABULARY):
+        try:
+            contents[name] = (folder / name).read_bytes()
+        except OSError as error:
+            raise ValueError(f"{folder / name} cannot be read: {error}. The checkpoint is not whole.") from error
+        found, expected = hashlib.sha256(contents[name]).hexdigest(), card["files"].get(name)
+        if found != expected:
+            raise ValueError(
+                f"{folder / name} is not the file that {CARD} vouches for. Expected SHA-256 {expected}. "
+                f"Received {found} ({len(contents[name])} bytes). Fetch or write the checkpoint again."
+            )
+    arrays = {name: array.astype("float32") for name, array in safetensors.numpy.load(contents[WEIGHTS]).items()}
+    return Checkpoint(card, json.loads(contents[CONFIG]), arrays, contents[VOCABULARY])
+
+
+def read_card(folder: str | os.PathLike) -> dict:
+    """The card of a checkpoint folder, without reading its weights.
+
+    Raises:
+        ValueError: If there is no card or it is none; the message names the file.
+    """
+    path = pathlib.Path(folder) / CARD
+    try:
+        card = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error}. A checkpoint is a folder with a {CARD}.") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is not JSON: {error}. Fetch or write the checkpoint again.") from error
+    if not isinstance(card, dict) or "task" not in card or not isinstance(card.get("files"), dict):
+        raise ValueError(f"{path} must be an object with `task` and `files`. Fetch or write the checkpoint again.")
+    return card
+
+
+def catalogue() -> dict[str, pathlib.Path]:
+    """Folders of the shipped checkpoints by name, such as `translation/tatoeba-en-de`."""
+    paths = sorted(CATALOGUE.glob(f"*/*/{CARD}"))
+    return {path.parent.relative_to(CATALOGUE).as_posix(): path.parent for path in paths}
+
+
+def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
+    """The folder of a shipped checkpoint, or the folder given.
+
+    Raises:
+        ValueError: If it is neither; the message lists the names.
+    """
+    known = catalogue()
+    name = os.fspath(name_or_folder)
+    if name in known:
+        return known[name]
+    if (pathlib.Path(name) / CARD).exists():
+        return pathlib.Path(name)
+    raise ValueError(
+        f"{name!r} is neither the name of a checkpoint nor a folder with a {CARD}. "
+        f"Known names: {', '.join(known) or 'none'}."
+    )
+
+
+def _json(value):
+    return (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()

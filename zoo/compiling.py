@@ -1,0 +1,32 @@
+"""Functions of a model's variables, compiled by whatever backend Keras runs on."""
+
+from collections.abc import Callable
+
+import keras
+
+
+def compiled(model, function: Callable) -> Callable:
+    """Compiles `function(*tensors)`, which reads the variables of `model` but changes none.
+
+    TensorFlow traces a graph that takes any batch size and length; JAX compiles each shape once and gets the
+    variables as arguments, so that weights assigned later are seen; torch runs the function as it is.
+    """
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        from zoo.tf.graphs import graph_function
+
+        return graph_function(function)
+    if backend == "jax":
+        return _jax_function(model, function)
+    return function
+
+
+def _jax_function(model, function):
+    import jax
+
+    @jax.jit
+    def stateless(values, arguments):
+        with keras.StatelessScope(state_mapping=zip(model.variables, values)):
+            return function(*arguments)
+
+    return lambda *arguments: stateless([variable.value for variable in model.variables], arguments)

@@ -1,0 +1,1 @@
+"""Models: a front end, a stack and a head each."""

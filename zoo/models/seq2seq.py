@@ -1,0 +1,132 @@
+"""Encoder-decoder Transformer: token ids in, token logits out."""
+
+import dataclasses
+
+import keras
+from keras import ops
+
+from keras_transformer import BlockCache, Decoder, Encoder, PositionalEncoding
+from keras_transformer.ops import masks
+from keras_transformer.ops.values import check_token_ids
+from zoo.config import PAD_ID, ModelConfig
+
+
+@keras.saving.register_keras_serializable("zoo")
+class Seq2Seq(keras.Model):
+    """The Transformer of Vaswani et al. (2017), with one table for source, target and output embeddings.
+
+        x = Dropout(sqrt(D) E[ids] + PE),  memory = Encoder(x_source),  logits = Decoder(x_target, memory) E^T
+
+    Axes: B batch, S source steps, T target steps, K beams, V vocabulary, D width.
+
+    Args:
+        config: Sizes and rates.
+
+    Call arguments:
+        inputs: Dictionary of int `source` `[B, S]` and `target` `[B, T]`, padded with 0; the target begins with
+            the start token, and step t predicts token t + 1.
+
+    Returns:
+        Logits `[B, T, V]`, float32 under any dtype policy.
+
+    Raises:
+        ValueError: If an id is outside of the vocabulary, in an eager call.
+    """
+
+    def __init__(self, config: ModelConfig, **kwargs):
+        kwargs.setdefault("name", "seq2seq")
+        super().__init__(**kwargs)
+        self.config = config
+        policy = self.dtype_policy
+        self.embedding = keras.layers.ReversibleEmbedding(
+            config.vocabulary_size,
+            config.hidden_dim,
+            embeddings_initializer=keras.initializers.RandomNormal(stddev=config.hidden_dim**-0.5),
+            # Without it half precision gives whole logits in `call` and half ones in `step`: Keras does not cast
+            # the table where a layer of integers is called inside another one.
+            reverse_dtype="float32",
+            dtype=policy,
+            name="embedding",
+        )
+        self.positions = PositionalEncoding(dtype=policy, name="positions")
+        self.embedding_dropout = keras.layers.Dropout(config.dropout, dtype=policy, name="embedding_dropout")
+        block_arguments = {
+            "num_heads": config.num_heads,
+            "intermediate_dim": config.intermediate_dim,
+            "dropout": config.dropout,
+            "attention_dropout": config.attention_dropout,
+            "activation_dropout": config.activation_dropout,
+            "normalize_first": config.normalize_first,
+            "dtype": policy,
+        }
+        self.encoder = Encoder(config.num_encoder_layers, **block_arguments, name="encoder")
+        self.decoder = Decoder(config.num_decoder_layers, **block_arguments, name="decoder")
+
+    def build(self, inputs_shape=None):
+        vectors = (None, None, self.config.hidden_dim)
+        self.embedding.build()
+        self.positions.build(vectors)
+        self.encoder.build(vectors)
+        self.decoder.build(vectors, vectors)
+        self.built = True
+
+    def call(self, inputs, training=None):
+        # `training` is not used here, but only a model that takes it is told by `fit` that it trains: without it,
+        # no layer inside drops anything.
+        source, target = inputs["source"], inputs["target"]
+        for name, token_ids in inputs.items():
+            check_token_ids(name, token_ids, self.config.vocabulary_size)
+        memory_mask = masks.padding_mask(source, PAD_ID)
+        x = self.decoder(
+            self.embed(target),
+            self.encode(source),
+            inputs_mask=masks.padding_mask(target, PAD_ID),
+            memory_mask=memory_mask,
+        )
+        return self.logits(x)
+
+    def embed(self, token_ids, start_index=0):
+        """Ids `[B, T]` to vectors `[B, T, D]`, the first at position `start_index`."""
+        x = self.embedding(token_ids)
+        x = x * ops.cast(self.config.hidden_dim**0.5, x.dtype)
+        return self.embedding_dropout(self.positions(x, start_index=start_index))
+
+    def encode(self, source):
+        """Source ids `[B, S]` to the memory `[B, S, D]`."""
+        return self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))
+
+    def logits(self, x):
+        """Decoder outputs `[B, T, D]` to logits `[B, T, V]`, through the transposed embedding table."""
+        rows, steps = ops.shape(x)[:2]
+        flat = self.embedding(ops.reshape(x, (rows * steps, self.config.hidden_dim)), reverse=True)
+        return ops.reshape(flat, (rows, steps, self.config.vocabulary_size))
+
+    def init_state(self, source, num_beams, length):
+        """Encodes `source` `[B, S]` for decoding `length` steps of `num_beams` beams a sentence.
+
+        Returns:
+            The state that grows and is reordered with the beams (a tuple of `KVCache`, one a block), and the
+            context that does not change (projected memories and their mask), both for `step`.
+        """
+        rows = ops.shape(source)[0] * num_beams
+        caches = self.decoder.init_cache(self.encode(source), rows, length)
+        context = tuple(c.cross_attention for c in caches), masks.padding_mask(source, PAD_ID)
+        return tuple(c.self_attention for c in caches), context
+
+    def step(self, token_ids, state, index, context):
+        """One decoding step: ids `[B * K]` written at position `index` to logits `[B * K, V]` and the new state."""
+        memories, memory_mask = context
+        x, caches = self.decoder(
+            self.embed(token_ids[:, None], start_index=index),
+            memory_mask=memory_mask,
+            cache=tuple(BlockCache(*pair) for pair in zip(state, memories)),
+            cache_index=index,
+        )
+        return self.logits(x)[:, 0], tuple(c.self_attention for c in caches)
+
+    def get_config(self):
+        return {**super().get_config(), "config": dataclasses.asdict(self.config)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "config": ModelConfig(**config["config"])})

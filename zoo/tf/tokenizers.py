@@ -1,0 +1,53 @@
+"""The tokenizer as TensorFlow operations, so that a SavedModel can take and give strings."""
+
+import sentencepiece
+import tensorflow as tf
+
+from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
+from zoo.tokenizer import Tokenizer
+
+try:
+    import tensorflow_text
+except ImportError as error:
+    raise ImportError(
+        "Tokenising in a TensorFlow graph needs tensorflow-text. Install it: pip install keras-transformer-zoo[text]"
+    ) from error
+
+
+class GraphTokenizer(tf.Module):
+    """The same ids as `zoo.tokenizer.Tokenizer`, in a graph.
+
+    Built on `SentencepieceTokenizer`: the `FastSentencepieceTokenizer` gives other ids for BPE models
+    (tensorflow-text 2.21: 2 of 200 sentences agreed). A `keras.export.ExportArchive` with a function that
+    uses it must `track(graph_tokenizer.resource)`.
+
+    Args:
+        tokenizer: The vocabulary.
+    """
+
+    def __init__(self, tokenizer: Tokenizer):
+        super().__init__()
+        self.resource = tensorflow_text.SentencepieceTokenizer(tokenizer.model)
+        processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
+        self._line_feed = processor.piece_to_id("<0x0A>")
+
+    def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Strings `[B]` to int32 ids `[B, (S)]`, without special ids."""
+        return self.resource.tokenize(texts)
+
+    def source_batch(self, texts: tf.Tensor) -> tf.Tensor:
+        """Strings `[B]` as a model reads them: int32 `[B, S]`, END_ID added, padded."""
+        ids = self.encode(texts)
+        ends = tf.fill([ids.nrows(), 1], END_ID)
+        return tf.concat([ids, ends], axis=1).to_tensor(PAD_ID)
+
+    def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
+        """Ids `[B, S]`, padded or ragged, to strings `[B]`; special ids count as absent, as in Python."""
+        if not isinstance(ids, tf.RaggedTensor):
+            ids = tf.RaggedTensor.from_tensor(ids)
+        special = tf.reduce_any([tf.equal(ids.flat_values, i) for i in (PAD_ID, UNKNOWN_ID, START_ID, END_ID)], 0)
+        ids = tf.ragged.boolean_mask(ids, ids.with_flat_values(~special))
+        # This detokenizer, unlike sentencepiece itself, takes all spaces off the front; a line feed stops it.
+        guards = tf.fill([ids.nrows(), 1], tf.constant(self._line_feed, ids.dtype))
+        texts = self.resource.detokenize(tf.concat([guards, ids], axis=1))
+        return tf.strings.regex_replace(texts, r"\A\n ?", "")

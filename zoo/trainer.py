@@ -1,0 +1,234 @@
+"""Trains a model by a TrainingConfig: accumulates, logs, evaluates, keeps the best, averages, resumes."""
+
+import itertools
+import json
+import math
+import pathlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import keras
+import numpy as np
+
+from keras_transformer.training import InverseSquareRoot, PerUpdate, TokenCrossEntropy, average_arrays
+from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
+from zoo.config import TrainingConfig
+from zoo.progress import Progress
+from zoo.scalars import ScalarLog
+
+Evaluate = Callable[[keras.Model], Mapping[str, float]]
+
+
+class Trainer:
+    """Runs `model.fit` in stretches of `evaluate_every` updates and writes a checkpoint after each.
+
+    Every micro-batch carries the weight `accumulation / tokens of the whole update`, so that the gradient is the
+    mean over the real tokens of the update, however it is cut into micro-batches or spread over devices.
+
+    Args:
+        model: A built model that maps `{"source", "target"}` to logits.
+        config: How to train.
+        folder: Where checkpoints, `log.jsonl` and the state to resume from are kept. A run that finds a state
+            there goes on from it.
+        evaluate: Called with the model after each stretch; returns named figures. `score` (higher is better)
+            decides which checkpoint is kept as the best.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        config: TrainingConfig,
+        folder: str | pathlib.Path,
+        evaluate: Evaluate | None = None,
+    ):
+        self.model, self.config, self.evaluate = model, config, evaluate
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.scalars = ScalarLog(self.folder / "tensorboard")
+        self.accumulation = accumulation_steps(config)
+        self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
+        model.compile(
+            optimizer=make_optimizer(config, model.config.hidden_dim, self.accumulation),
+            loss=TokenCrossEntropy(config.label_smoothing, reduction="sum"),
+        )
+        # Past Keras's tracking of attributes, as `compile` sets it.
+        object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
+        model.optimizer.build(model.trainable_variables)
+        if self._state_path.exists():
+            self._restore()
+
+    @property
+    def step(self) -> int:
+        """Optimiser updates done so far, those of earlier runs included."""
+        return self.facts["step"]
+
+    @property
+    def position(self) -> tuple[int, int]:
+        """(epoch, batch) at which `batches` has to start."""
+        return tuple(self.facts["position"])
+
+    def fit(self, batches: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+        """Trains to the last step and returns the final weights by name.
+
+        Args:
+            batches: Micro-batches, endless, from `position` on: `source` `[B, S]` and `target` `[B, T + 1]`. If it
+                has a method `position(consumed)`, as `zoo.batching.BatchStream`, resuming goes on exactly there.
+
+        Returns:
+            The mean of the last `config.average` checkpoints.
+        """
+        stretches = -(-self.config.steps // self.config.evaluate_every)
+        if self.step < self.config.steps and not self._out_of_patience():
+            first = self.position
+            place = getattr(batches, "position", lambda consumed: first)
+            with Progress(self.config.steps, self.step) as progress:
+                examples = weighted(iter(batches), self.accumulation, progress.count)
+                # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
+                beginning = [*itertools.islice(examples, 1)]
+                self.model.fit(
+                    as_dataset(itertools.chain(beginning, examples)),
+                    initial_epoch=self.step // self.config.evaluate_every,
+                    epochs=stretches,
+                    steps_per_epoch=self.config.evaluate_every * self.accumulation,
+                    callbacks=[progress.callback(self.accumulation), _Stretch(self, place, progress)],
+                    verbose=0,
+                    shuffle=False,
+                )
+        paths = sorted(self.folder.glob("step-*.safetensors"))[-self.config.average :]
+        return average_arrays(load_arrays(path)[0] for path in paths)
+
+    def best(self) -> dict[str, np.ndarray]:
+        """The weights with the best score so far."""
+        return load_arrays(self.folder / "best.safetensors")[0]
+
+    def end_stretch(self, step: int, position: tuple[int, int], loss: float, progress: Progress) -> bool:
+        """Writes the checkpoint of this step and looks at the dev set; returns whether to go on."""
+        self.facts |= {"step": step, "position": list(position)}
+        arrays = named_arrays(self.model)
+        save_arrays(self.folder / f"step-{self.step:07d}.safetensors", arrays)
+        figures = {"step": self.step, "epoch": position[0], "train_loss": loss, **progress.figures()}
+        if self.evaluate is not None:
+            figures |= self.evaluate(self.model)
+            score, best = figures.get("score", 0.0), self.facts["best_score"]
+            if best is None or score > best or math.isnan(best):
+                self.facts |= {"best_score": score, "best_step": self.step}
+                save_arrays(self.folder / "best.safetensors", arrays, {"step": self.step, "score": score})
+        self.facts["history"].append(figures)
+        self.scalars.write(self.step, figures)
+        self._save()
+        for old in sorted(self.folder.glob("step-*.safetensors"))[: -self.config.average]:
+            old.unlink()
+        progress.report(figures)
+        return not self._out_of_patience()
+
+    @property
+    def _state_path(self):
+        return self.folder / "state.safetensors"
+
+    def _out_of_patience(self):
+        waited = (self.step - self.facts["best_step"]) // self.config.evaluate_every
+        return bool(self.config.patience and self.facts["best_step"]) and waited >= self.config.patience
+
+    def _state(self):
+        """Everything that one update hands on to the next: weights, moments, counters, seeds."""
+        counted = {id(variable) for metric in self.model.metrics for variable in metric.variables}
+        kept = (variable for variable in self.model.variables if id(variable) not in counted)
+        variables = itertools.chain(kept, self.model.optimizer.variables)
+        return {f"{i:05d}": variable for i, variable in enumerate(variables)}
+
+    def _save(self):
+        arrays = {name: np.asarray(variable) for name, variable in self._state().items()}
+        save_arrays(self._state_path, arrays, self.facts)
+        lines = "".join(json.dumps(figures) + "\n" for figures in self.facts["history"])
+        write_whole(self.folder / "log.jsonl", lines.encode())
+
+    def _restore(self):
+        arrays, facts = load_arrays(self._state_path)
+        state = self._state()
+        shapes = {name: tuple(variable.shape) for name, variable in state.items()}
+        if shapes != {name: array.shape for name, array in arrays.items()}:
+            raise ValueError(
+                f"{self._state_path} is the state of another model or optimiser. Train with the recipe that it "
+                "was begun with, or into another folder."
+            )
+        for name, variable in state.items():
+            variable.assign(arrays[name])
+        self.facts = facts
+
+
+class _Stretch(keras.callbacks.Callback):
+    """Ends each stretch of updates with a checkpoint.
+
+    Updates are counted by batches: a loss-scaling optimiser skips what overflows, but the data goes on.
+    """
+
+    def __init__(self, trainer, place, progress):
+        super().__init__()
+        self._trainer, self._place, self._progress = trainer, place, progress
+        self._start, self._batches = trainer.step, 0
+
+    def on_train_batch_end(self, batch, logs=None):
+        self._batches += 1
+        if self._step >= self._trainer.config.steps:
+            self.model.stop_training = True  # The last stretch may be shorter than the others.
+
+    def on_epoch_end(self, epoch, logs=None):
+        position = self._place(self._batches)
+        if not self._trainer.end_stretch(self._step, position, float(logs["loss"]), self._progress):
+            self.model.stop_training = True
+
+    @property
+    def _step(self):
+        return self._start + self._batches // self._trainer.accumulation
+
+
+class _UpdateMean(keras.metrics.Mean):
+    """The mean loss of the updates. Keras weighs batches by rows, of which those of short sentences have more."""
+
+    def update_state(self, values, sample_weight=None):
+        return super().update_state(values)
+
+
+def accumulation_steps(config: TrainingConfig) -> int:
+    """Micro-batches to an update, so that none has more than `micro_batch_tokens`."""
+    return -(-config.batch_tokens // (config.micro_batch_tokens or config.batch_tokens))
+
+
+def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 1) -> keras.optimizers.Optimizer:
+    """Adam with the betas and epsilon of Vaswani et al. (2017), section 5.3, under the schedule of `config`."""
+    tail = {"total_steps": config.steps, "cooldown_steps": config.cooldown_steps}
+    if config.peak_learning_rate:
+        schedule = InverseSquareRoot(config.peak_learning_rate, config.warmup_steps, **tail)
+    else:
+        schedule = InverseSquareRoot.noam(hidden_dim, config.warmup_steps, **tail)
+    if accumulation > 1:
+        schedule = PerUpdate(schedule, accumulation)
+    return keras.optimizers.Adam(
+        schedule,
+        beta_1=0.9,
+        beta_2=0.98,
+        epsilon=1e-9,
+        gradient_accumulation_steps=accumulation if accumulation > 1 else None,
+    )
+
+
+def weighted(batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, count: Callable[[int], None]):
+    """Micro-batches as `(inputs, labels, weights)` whose weighted sum is the mean over an update's real tokens.
+
+    The tokens of each update are reported to `count`.
+    """
+    while group := list(itertools.islice(batches, accumulation)):
+        tokens = sum(np.count_nonzero(batch["target"][:, 1:]) for batch in group)
+        count(int(tokens))
+        for batch in group:
+            inputs = {"source": batch["source"], "target": batch["target"][:, :-1]}
+            weights = np.full(len(batch["source"]), accumulation / max(1, tokens), "float32")
+            yield inputs, batch["target"][:, 1:], weights
+
+
+def as_dataset(batches):
+    """What `fit` reads fastest: a prefetching tf.data.Dataset on TensorFlow, the iterator itself elsewhere."""
+    if keras.backend.backend() != "tensorflow":
+        return (batch for batch in batches)  # Of iterators, Keras takes generators only.
+    from zoo.tf.pipeline import training_dataset
+
+    return training_dataset(batches)

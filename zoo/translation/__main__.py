@@ -1,0 +1,201 @@
+"""Command line: `python -m zoo.translation vocabulary | train | evaluate | translate`."""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import rich.console
+import rich.progress
+
+from zoo.config import override
+from zoo.quiet import quiet_start
+from zoo.translation.data import open_pairs, read_lines
+from zoo.translation.recipes import RECIPES
+
+DEFAULT_CHECKPOINT = "translation/tatoeba-en-de"
+_errors = rich.console.Console(stderr=True)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; returns the exit status: 2 for what the caller can mend, told in one line."""
+    options = _parser().parse_args(arguments)
+    try:
+        with quiet_start():
+            import keras  # noqa: F401 (starts the backend)
+        options.run(options)
+    except (ValueError, OSError, ImportError) as error:
+        print(f"error: {_line(str(error))}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
+        return 130
+    return 0
+
+
+def run_vocabulary(options) -> None:
+    """Learns a joint vocabulary from a parallel corpus."""
+    from zoo.tokenizer import train_tokenizer
+
+    pairs = _corpus(options)
+    tokenizer = train_tokenizer((text for pair in pairs for text in pair), options.size)
+    tokenizer.save(options.output)
+    print(f"{pairs.report}\n{tokenizer.vocabulary_size} pieces in {options.output}", file=sys.stderr)
+
+
+def run_train(options) -> None:
+    """Trains a translator, or goes on with one."""
+    from zoo.tokenizer import Tokenizer
+    from zoo.translation import task
+
+    recipe = override(RECIPES[options.recipe], options.set)
+    card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
+    card.setdefault("bleu", {"tokenize": options.tokenize, "lowercase": options.lowercase})
+    card.setdefault("command", "python -m zoo.translation " + " ".join(sys.argv[1:]))
+    tokenizer = Tokenizer.load(options.vocabulary) if options.vocabulary else None
+    dev = _corpus(options, "dev_")
+    task.train(recipe, _corpus(options), dev, options.output, card, tokenizer, _log)
+    _log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+
+
+def run_evaluate(options) -> None:
+    """Prints BLEU and chrF with their 95 % intervals and signatures."""
+    import zoo
+    from zoo.translation import task
+
+    pairs = [*_corpus(options)]
+    protocol = {
+        name: getattr(options, name) for name in ("tokenize", "lowercase") if getattr(options, name) is not None
+    }
+    with _bar(len(pairs)) as advance:
+        scores, hypotheses = task.evaluate(
+            zoo.load(options.checkpoint),
+            pairs,
+            options.beam_size,
+            options.length_penalty,
+            progress=advance,
+            **protocol,
+        )
+    if options.hypotheses:
+        pathlib.Path(options.hypotheses).write_text("".join(f"{_line(text)}\n" for text in hypotheses), "utf-8")
+    for score in scores:
+        print(score)
+
+
+def run_translate(options) -> None:
+    """Translates standard input or files, line for line, to standard output."""
+    import zoo
+
+    if options.text is not None:
+        lines = options.text
+    elif options.files:
+        lines = [line for path in options.files for line in read_lines(path)]
+    else:
+        lines = [line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer]
+    translator = zoo.load(options.checkpoint)
+    with _bar(len(lines)) as advance:
+        found = translator.n_best(
+            lines, options.n_best, max(options.beam_size, options.n_best), options.length_penalty, advance
+        )
+    for text, candidates in zip(lines, found):
+        for candidate in candidates:
+            columns = [_line(candidate.text)]
+            if options.n_best > 1:
+                columns.insert(0, f"{candidate.score:.4f}")
+            if options.alignments:
+                links = translator.align([text], [candidate.text])[0].links
+                columns.append(" ".join(f"{source}-{target}" for source, target in links))
+            print("\t".join(columns))
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m zoo.translation", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    vocabulary = _command(commands, "vocabulary", run_vocabulary)
+    _add_corpus(vocabulary)
+    vocabulary.add_argument("--size", type=int, default=8000, help="pieces wanted")
+    vocabulary.add_argument("--output", required=True, help="file to write")
+
+    train = _command(commands, "train", run_train)
+    _add_corpus(train)
+    _add_corpus(train, "dev-")
+    train.add_argument("--recipe", choices=RECIPES, default="small")
+    train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
+    train.add_argument("--vocabulary", help="file written by the command vocabulary; learned anew by default")
+    train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
+    train.add_argument("--tokenize", default="13a", help="sacrebleu's tokeniser; none for text tokenised already")
+    train.add_argument("--lowercase", action="store_true", help="score without case")
+    train.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
+
+    evaluate = _command(commands, "evaluate", run_evaluate)
+    _add_checkpoint(evaluate)
+    _add_corpus(evaluate)
+    evaluate.add_argument("--tokenize", help="sacrebleu's tokeniser; the card's by default")
+    evaluate.add_argument("--lowercase", action="store_true", default=None, help="score without case")
+    evaluate.add_argument("--hypotheses", help="file for the translations")
+
+    translate = _command(commands, "translate", run_translate)
+    _add_checkpoint(translate)
+    translate.add_argument("files", nargs="*", help="texts, a sentence a line; standard input by default")
+    translate.add_argument("--text", action="append", help="a text to translate instead of files")
+    translate.add_argument("--n-best", type=int, default=1, help="translations of each line, with their scores")
+    translate.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
+    return parser
+
+
+def _command(commands, name, run):
+    command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_corpus(command, prefix=""):
+    group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
+    group.add_argument(f"--{prefix}source", help="text file, a sentence a line, gzip or not")
+    group.add_argument(f"--{prefix}target", help="its translation, line for line")
+    group.add_argument(f"--{prefix}data", help="instead: a tab-separated file, or tfds:NAME")
+    group.add_argument(f"--{prefix}columns", type=int, nargs=2, default=(0, 1), help="source and target column, from 0")
+    group.add_argument(f"--{prefix}languages", nargs=2, help="source and target feature of a tfds data set")
+    group.add_argument(f"--{prefix}split", default="train" if not prefix else "validation", help="of a tfds data set")
+
+
+def _add_checkpoint(command):
+    command.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
+    command.add_argument("--beam-size", type=int, default=4)
+    command.add_argument("--length-penalty", type=float, default=0.6, help="alpha of GNMT's length penalty")
+
+
+def _corpus(options, prefix=""):
+    values = {
+        name: getattr(options, prefix + name) for name in ("source", "target", "data", "columns", "languages", "split")
+    }
+    return open_pairs(**values)
+
+
+def _line(text):
+    """The text without the line breaks in it, of all kinds: line n answers line n."""
+    return " ".join(text.splitlines())
+
+
+def _log(text):
+    _errors.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+class _bar:
+    """A progress bar on stderr that counts translated segments."""
+
+    def __init__(self, total):
+        self._bar = rich.progress.Progress(console=_errors, transient=True, disable=not _errors.is_terminal)
+        self._task = self._bar.add_task("translating", total=total)
+
+    def __enter__(self):
+        self._bar.start()
+        return lambda count: self._bar.advance(self._task, count)
+
+    def __exit__(self, *exception):
+        self._bar.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Word alignments read off the cross-attention."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from keras import ops
+
+from zoo.batching import source_batch
+from zoo.compiling import compiled
+from zoo.config import START_ID
+from zoo.tokenizer import Tokenizer
+
+
+class Alignment(NamedTuple):
+    """Words of both texts and how much each target word looked at each source word.
+
+    `weights` is float32 `[target words, source words]`; `links` holds, for each target word, the pair (source word,
+    target word) of its largest weight.
+    """
+
+    source_words: list[str]
+    target_words: list[str]
+    weights: np.ndarray
+
+    @property
+    def links(self) -> list[tuple[int, int]]:
+        """Pairs of word numbers, counted from 0."""
+        return [(int(row.argmax()), t) for t, row in enumerate(self.weights)] if self.weights.size else []
+
+
+def attention_function(model, layer: int = -2) -> Callable:
+    """Compiles ids `[B, S]` and `[B, T]` to the cross-attention of a decoder block, averaged over heads: `[B, T, S]`.
+
+    Args:
+        model: A `Seq2Seq`.
+        layer: Decoder block, counted as in Python. The last but one aligns best (Garg et al. 2019, section 4.1); a
+            model with a single block has only that.
+    """
+    layer = max(layer, -model.config.num_decoder_layers)
+    return compiled(model, lambda source, target: _weights(model, source, target, layer))
+
+
+def align_words(
+    weights_of: Callable, tokenizer: Tokenizer, sources: Sequence[str], targets: Sequence[str]
+) -> list[Alignment]:
+    """Aligns each target with its source by cross-attention.
+
+    Subwords are put together to words: attention is summed over the pieces of a source word and averaged over
+    those of a target word.
+
+    Args:
+        weights_of: The `attention_function` of a model.
+        tokenizer: Its vocabulary.
+        sources, targets: Texts, as many of each.
+
+    Raises:
+        ValueError: If there are not as many targets as sources.
+    """
+    if len(sources) != len(targets):
+        raise ValueError(
+            f"There must be as many translations as texts. Received: {len(sources)} texts, {len(targets)} translations."
+        )
+    alignments = []
+    for source, target in zip(sources, targets):
+        source_ids, target_ids = tokenizer.encode([source, target])
+        source_words, source_spans = tokenizer.words(source_ids)
+        target_words, target_spans = tokenizer.words(target_ids)
+        inputs = np.asarray([[START_ID, *target_ids]], "int32")
+        weights = ops.convert_to_numpy(weights_of(source_batch([source_ids]), inputs))[0]
+        merged = np.zeros((len(target_words), len(source_words)), "float32")
+        for t, (first, last) in enumerate(target_spans):
+            # Step i of the decoder predicts token i of the target.
+            row = weights[first:last].mean(0)
+            merged[t] = [row[start:end].sum() for start, end in source_spans]
+        alignments.append(Alignment(source_words, target_words, merged))
+    return alignments
+
+
+def _weights(model, source, target, layer):
+    memory = model.encode(source)
+    scores = model.decoder.cross_attention_scores(
+        model.embed(target), memory, memory_mask=ops.not_equal(source, 0), layer=layer
+    )
+    return ops.mean(scores, axis=1)

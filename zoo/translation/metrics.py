@@ -1,0 +1,73 @@
+"""BLEU and chrF by sacrebleu, with their signatures and a bootstrap interval. No Keras."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Score(NamedTuple):
+    """A corpus score: `value`, half the width of its 95 % interval (0 if not asked for), sacrebleu's signature."""
+
+    metric: str
+    value: float
+    interval: float
+    signature: str
+
+    def __str__(self):
+        interval = f" ± {self.interval:.2f} (95 % bootstrap)" if self.interval else ""
+        return f"{self.metric} {self.value:.2f}{interval}  {self.signature}"
+
+
+def bleu(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    tokenize: str = "13a",
+    lowercase: bool = False,
+    resamples: int = 0,
+) -> Score:
+    """Corpus BLEU of four-grams (Papineni et al. 2002; Post 2018).
+
+    Args:
+        hypotheses, references: One line each, in the same order.
+        tokenize: sacrebleu's tokeniser: "13a" for plain text, "none" for text that is tokenised already.
+        lowercase: Whether case counts not.
+        resamples: Bootstrap samples for the interval (Koehn 2004); 0 for none.
+
+    Raises:
+        ValueError: If the numbers of lines differ or are zero.
+        ImportError: If sacrebleu is not installed.
+    """
+    metrics = _sacrebleu(hypotheses, references)
+    return _score(metrics.BLEU(tokenize=tokenize, lowercase=lowercase, force=True), hypotheses, references, resamples)
+
+
+def chrf(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
+    """chrF2 of character six-grams (Popovic 2015); arguments and errors as for `bleu`."""
+    return _score(_sacrebleu(hypotheses, references).CHRF(), hypotheses, references, resamples)
+
+
+def _sacrebleu(hypotheses, references):
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            f"Hypotheses and references must be as many, at least one. Received: {len(hypotheses)} hypotheses, "
+            f"{len(references)} references."
+        )
+    try:
+        from sacrebleu import metrics
+    except ImportError as error:
+        raise ImportError("Scores need sacrebleu: pip install 'keras-transformer-zoo[train]'.") from error
+    return metrics
+
+
+def _score(metric, hypotheses, references, resamples):
+    compute = metric._compute_score_from_stats
+
+    def as_float(statistics):
+        # sacrebleu 2.6 gives chrF as np.float32, but 0.0 as float, and fails to take the mean of both.
+        score = compute(statistics)
+        score.score = float(score.score)
+        return score
+
+    metric._compute_score_from_stats = as_float
+    result = metric.corpus_score(list(hypotheses), [list(references)], n_bootstrap=resamples or 1)
+    interval = float(result._ci) if resamples > 1 else 0.0
+    return Score(result.name, float(result.score), interval, str(metric.get_signature()))

@@ -1,0 +1,62 @@
+"""Named recipes for translation."""
+
+from dataclasses import replace
+
+from zoo.config import ModelConfig, Recipe, TrainingConfig
+
+TINY = Recipe(
+    model=ModelConfig(
+        vocabulary_size=8000,
+        num_encoder_layers=4,
+        num_decoder_layers=4,
+        hidden_dim=128,
+        intermediate_dim=256,
+        num_heads=4,
+        dropout=0.2,
+    ),
+    training=TrainingConfig(
+        batch_tokens=3000,
+        steps=4800,
+        warmup_steps=1000,
+        peak_learning_rate=0.0035,
+        cooldown_steps=2800,
+        subword_dropout=0.1,
+        evaluate_every=200,
+    ),
+    source="Sizes of Transformer-Tiny, Wu et al. 2021; schedule and BPE-dropout chosen on Multi30k's validation set",
+)
+
+SMALL = Recipe(
+    model=ModelConfig(
+        vocabulary_size=8000,
+        num_encoder_layers=3,
+        num_decoder_layers=3,
+        hidden_dim=256,
+        intermediate_dim=512,
+        num_heads=4,
+    ),
+    training=TrainingConfig(
+        batch_tokens=2048,
+        steps=4200,
+        warmup_steps=800,
+        peak_learning_rate=0.002,
+        cooldown_steps=2200,
+        evaluate_every=250,
+    ),
+    source="Between tiny and base, for 100,000 to 1,000,000 short sentences on a CPU",
+)
+
+BASE = Recipe(
+    model=ModelConfig(vocabulary_size=37_000),
+    training=TrainingConfig(batch_tokens=25_000, warmup_steps=4_000, steps=100_000),
+    source="Vaswani et al. 2017, table 3, base",
+)
+
+BIG = replace(
+    BASE,
+    model=replace(BASE.model, hidden_dim=1024, intermediate_dim=4096, num_heads=16, dropout=0.3),
+    training=replace(BASE.training, steps=300_000, average=20),
+    source="Vaswani et al. 2017, table 3, big",
+)
+
+RECIPES = {"tiny": TINY, "small": SMALL, "base": BASE, "big": BIG}

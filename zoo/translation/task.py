@@ -1,0 +1,227 @@
+"""Training a translator: corpus, vocabulary, model, loss, search and score put together."""
+
+import dataclasses
+import itertools
+import json
+import pathlib
+from collections.abc import Callable, Iterable, Sequence
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.training.losses import smoothed_cross_entropy
+from zoo.arrays import assign_arrays, write_whole
+from zoo.batching import BatchStream, padding_share, token_batches
+from zoo.compiling import compiled
+from zoo.config import PAD_ID, Recipe, from_dict, to_dict
+from zoo.encoded_corpus import SampledCorpus, encode_corpus
+from zoo.models.seq2seq import Seq2Seq
+from zoo.tokenizer import Tokenizer, train_tokenizer
+from zoo.trainer import Trainer
+from zoo.translation.data import PairReader
+from zoo.translation.metrics import Score, bleu, chrf
+from zoo.translation.translator import Translator, from_checkpoint
+
+__all__ = ["Translator", "evaluate", "from_checkpoint", "prepare_folder", "train"]
+
+Pairs = Iterable[tuple[str, str]]
+_SAMPLED_BATCHES = 500
+_DEV_SENTENCES = 1000  # Translated at each look at the dev set; all of it is scored at the end.
+
+
+def train(
+    recipe: Recipe,
+    train_pairs: Pairs,
+    dev_pairs: Pairs,
+    folder: str | pathlib.Path,
+    card: dict | None = None,
+    tokenizer: Tokenizer | None = None,
+    log: Callable[[str], None] = print,
+) -> Translator:
+    """Trains a translator and writes it to `folder/checkpoint`; goes on where an earlier run in `folder` stopped.
+
+    Args:
+        recipe: What to train and how. If the corpus gives a smaller vocabulary than asked for, the model is smaller.
+        train_pairs, dev_pairs: Corpora that can be run over again, such as the readers of `zoo.translation.data`.
+        folder: New, empty, or begun by the same recipe.
+        card: What the checkpoint shall say of itself; `bleu` (arguments of `metrics.bleu`) sets the protocol.
+        tokenizer: A vocabulary to use; by default one is learned from the training corpus.
+        log: Told what happens.
+
+    Raises:
+        ValueError: If `folder` holds anything else or was begun with another `tokenizer`, or a corpus has no pair.
+    """
+    folder = prepare_folder(folder, recipe)
+    settings, card = recipe.training, dict(card or {})
+    tokenizer = _vocabulary(folder, tokenizer, train_pairs, recipe.model.vocabulary_size)
+    corpus = _encode(train_pairs, tokenizer, settings, log)
+    dev_pairs = [*dev_pairs]
+    if not dev_pairs:
+        raise ValueError("The dev corpus has no pair. It decides which checkpoint is kept: give one.")
+    keras.utils.set_random_seed(settings.seed)
+    config = dataclasses.replace(recipe.model, vocabulary_size=tokenizer.vocabulary_size)
+    model = Seq2Seq(config, dtype=settings.precision)
+    model.build()
+    log(f"{model.count_params():,} parameters, vocabulary of {config.vocabulary_size:,}")
+    translator = Translator(model, tokenizer, card, max_source_tokens=min(128, settings.max_tokens))
+    look = DevSet(dev_pairs, translator, settings.score, card.get("bleu", {}), log)
+    trainer = Trainer(model, settings, folder / "training", look)
+    batches = BatchStream(
+        corpus,
+        -(-settings.batch_tokens // trainer.accumulation),
+        seed=settings.seed,
+        start=trainer.position,
+        pad_multiple=8 if keras.backend.backend() == "jax" else 1,
+    )
+    if trainer.accumulation > 1:
+        log(f"{trainer.accumulation} micro-batches are accumulated to {settings.batch_tokens:,} tokens a step")
+    candidates = {"average": trainer.fit(batches), "best": trainer.best()}
+    return _finish(candidates, look, Seq2Seq(config), translator, recipe, folder, log)
+
+
+def evaluate(
+    translator: Translator,
+    pairs: Sequence[tuple[str, str]],
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    resamples: int = 1000,
+    progress: Callable[[int], None] | None = None,
+    **bleu_options,
+) -> tuple[list[Score], list[str]]:
+    """BLEU and chrF of a translator on sentence pairs, with bootstrap intervals, and the translations.
+
+    `bleu_options` default to the protocol on the translator's card.
+
+    Raises:
+        ValueError: If there is no pair.
+    """
+    if not pairs:
+        raise ValueError("There must be at least one pair to evaluate on. Received none.")
+    sources, references = zip(*pairs)
+    hypotheses = translator.translate(sources, beam_size, length_penalty, progress)
+    options = {**translator.card.get("bleu", {}), **bleu_options}
+    scores = [
+        bleu(hypotheses, references, resamples=resamples, **options),
+        chrf(hypotheses, references, resamples),
+    ]
+    return scores, hypotheses
+
+
+def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
+    """Makes the folder of a run, or checks that it was begun by the same recipe, which is kept in `recipe.json`.
+
+    Raises:
+        ValueError: If the folder holds a finished checkpoint, another recipe or other files.
+    """
+    folder = pathlib.Path(folder)
+    path = folder / "recipe.json"
+    if (folder / "checkpoint").exists():
+        raise ValueError(f"{folder} holds a finished checkpoint. Train into another folder; nothing was changed.")
+    if path.exists():
+        begun = from_dict(Recipe, json.loads(path.read_text("utf-8")))
+        if begun != recipe:
+            raise ValueError(
+                f"{folder} was begun with another recipe ({_difference(begun, recipe)}). "
+                "Use that one to go on, or another folder; nothing was changed."
+            )
+    elif folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} is not empty and holds no run to go on with. Use another folder.")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
+    return folder
+
+
+class DevSet:
+    """A look at the dev set: its loss per token, its BLEU when translated greedily, three sentences for the eye."""
+
+    def __init__(self, pairs, translator: Translator, score: str, bleu_options: dict, log: Callable[[str], None]):
+        self.pairs, self._translator, self._log = pairs, translator, log
+        self._score, self._bleu_options = score, bleu_options
+        self._batches = [*token_batches(encode_corpus(pairs, translator.tokenizer), 4096, seed=0)]
+        self._loss = compiled(translator.model, self._sums)
+
+    def __call__(self, model: keras.Model) -> dict[str, float]:
+        """`dev_loss`, `dev_perplexity`, `dev_bleu` (of the first 1,000 sentences) and `score`, higher being better."""
+        total, tokens = np.sum([[float(x) for x in self._loss(b["source"], b["target"])] for b in self._batches], 0)
+        figures = {"dev_loss": total / tokens, "dev_perplexity": float(np.exp(total / tokens))}
+        sources, references = zip(*self.pairs[:_DEV_SENTENCES])
+        hypotheses = self._translator.translate(sources, beam_size=1)
+        if self._score == "bleu":
+            figures["dev_bleu"] = bleu(hypotheses, references, **self._bleu_options).value
+        for i in (0, len(sources) // 3, 2 * len(sources) // 3):
+            self._log(f"  {sources[i]}\n    -> {hypotheses[i]}\n    == {references[i]}")
+        return {**figures, "score": figures.get("dev_bleu", -figures["dev_loss"])}
+
+    def _sums(self, source, target):
+        labels = target[:, 1:]
+        logits = self._translator.model({"source": source, "target": target[:, :-1]}, training=False)
+        real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
+        return ops.sum(smoothed_cross_entropy(labels, logits) * real), ops.sum(real)
+
+
+def _finish(candidates, look, model, translator, recipe, folder, log):
+    """Keeps the better of the averaged and the best weights, scores the dev set by beam search, writes all."""
+    scores = {}
+    for name, arrays in candidates.items():
+        assign_arrays(translator.model, arrays, name)
+        scores[name] = look(translator.model)["score"]
+        log(f"{name} weights: score {scores[name]:.2f}")
+    chosen = max(scores, key=scores.get)
+    model.build()
+    assign_arrays(model, candidates[chosen], chosen)
+    card = {**translator.card, "recipe": to_dict(recipe), "seed": recipe.training.seed, "weights": chosen}
+    final = Translator(model, translator.tokenizer, card, translator.max_source_tokens)
+    if recipe.training.score == "bleu":
+        results, _ = evaluate(final, look.pairs)
+        final.card["scores"] = [{**score._asdict(), "data": "dev"} for score in results]
+        for score in results:
+            log(f"dev: {score}")
+    final.save(folder / "checkpoint")
+    return final
+
+
+def _vocabulary(folder, tokenizer, pairs, size):
+    path = folder / "vocabulary.model"
+    if path.exists():
+        begun = Tokenizer.load(path)
+        if tokenizer is not None and tokenizer.digest != begun.digest:
+            raise ValueError(f"{folder} was begun with another vocabulary, {path.name}. Use that, or another folder.")
+        return begun
+    if tokenizer is None:
+        tokenizer = train_tokenizer((text for pair in pairs for text in pair), size)
+    tokenizer.save(path)
+    return tokenizer
+
+
+def _encode(pairs, tokenizer, settings, log):
+    encoded = encode_corpus(pairs, tokenizer, max_tokens=settings.max_tokens)
+    log(_describe(pairs, encoded))
+    batches = token_batches(encoded, settings.batch_tokens, seed=settings.seed)
+    share = padding_share(itertools.islice(batches, _SAMPLED_BATCHES))
+    log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
+    if not settings.subword_dropout:
+        return encoded
+    return SampledCorpus(
+        pairs, tokenizer, dropout=settings.subword_dropout, seed=settings.seed, max_tokens=settings.max_tokens
+    )
+
+
+def _describe(pairs, encoded):
+    if not isinstance(pairs, PairReader):
+        return f"{len(encoded):,} pairs"
+    pairs.report.too_long = encoded.too_long
+    return str(pairs.report)
+
+
+def _difference(begun, asked):
+    names = []
+    for group in ("model", "training"):
+        old, new = getattr(begun, group), getattr(asked, group)
+        names += [
+            f"{group}.{f.name} was {getattr(old, f.name)}"
+            for f in dataclasses.fields(old)
+            if getattr(old, f.name) != getattr(new, f.name)
+        ]
+    return ", ".join(names) or "another source"

@@ -1,0 +1,207 @@
+"""A trained translator: texts in, texts out."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
+from zoo.arrays import named_arrays
+from zoo.batching import length_sorted_chunks, original_order, source_batch
+from zoo.checkpoints import Checkpoint, write_checkpoint
+from zoo.compiling import compiled
+from zoo.config import END_ID, PAD_ID, START_ID, to_dict
+from zoo.models.seq2seq import Seq2Seq
+from zoo.tokenizer import Tokenizer
+from zoo.translation.alignment import Alignment, align_words, attention_function
+from zoo.translation.segments import join_segments, split_text
+
+MAX_EXTRA_TOKENS = 50  # A translation has at most this many tokens more than its source: Vaswani et al. 2017, 6.1.
+_SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
+
+
+class Translation(NamedTuple):
+    """One translation with its score: log-probability over length penalty, summed over the segments of a text."""
+
+    text: str
+    score: float
+
+
+class Translator:
+    """A Seq2Seq model with its vocabulary.
+
+    Args:
+        model: The Keras model, free to be compiled, fitted and changed.
+        tokenizer: Its vocabulary.
+        card: What a checkpoint says of itself; see `zoo.checkpoints`.
+        max_source_tokens: Longer texts are translated in segments, cut at the ends of sentences where possible.
+        batch_tokens: Most source positions, over all beams, decoded at once.
+    """
+
+    def __init__(
+        self,
+        model: Seq2Seq,
+        tokenizer: Tokenizer,
+        card: dict | None = None,
+        max_source_tokens: int = 128,
+        batch_tokens: int = 4096,
+    ):
+        if model.config.vocabulary_size != tokenizer.vocabulary_size:
+            raise ValueError(
+                "Model and vocabulary must have the same size. Received: "
+                f"model.config.vocabulary_size={model.config.vocabulary_size}, "
+                f"tokenizer.vocabulary_size={tokenizer.vocabulary_size}. They come from two different trainings."
+            )
+        self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
+        self.max_source_tokens, self.batch_tokens = max_source_tokens, batch_tokens
+        self._compiled = {}
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam_size: int = 4,
+        length_penalty: float = 0.6,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[str]:
+        """Translates texts by beam search (GNMT's length penalty); line breaks and long texts are kept apart.
+
+        Args:
+            texts: A list of strings of any kind: empty ones give empty translations.
+            beam_size: Beams K; 1 decodes greedily.
+            length_penalty: Alpha of `keras_transformer.decoding.beam_search`.
+            progress: Called with the number of segments done since the last call.
+
+        Raises:
+            ValueError: If `texts` is not a list of strings; the message names the first that is none.
+        """
+        best = self.n_best(texts, 1, beam_size, length_penalty, progress)
+        return [candidates[0].text for candidates in best]
+
+    def n_best(
+        self,
+        texts: Sequence[str],
+        num_return: int = 4,
+        beam_size: int = 4,
+        length_penalty: float = 0.6,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[list[Translation]]:
+        """The `num_return` best translations of each text, best first; arguments and errors as for `translate`.
+
+        Fewer are found where the search meets no more. Greedy scores are log-probabilities.
+        """
+        if beam_size < 1 or not 1 <= num_return <= beam_size:
+            raise ValueError(
+                "`beam_size` must be at least 1, and `num_return` from 1 to `beam_size`. "
+                f"Received: beam_size={beam_size}, num_return={num_return}."
+            )
+        if beam_size == 1 and num_return == 1:
+            name, options = "greedy", {}
+        else:
+            name = "beam"
+            options = {
+                "beam_size": beam_size,
+                "length_penalty": float(length_penalty),
+                "num_return": num_return,
+            }
+        return self._decode(texts, self._search(name, beam_size, options), beam_size, progress)
+
+    def sample(
+        self,
+        texts: Sequence[str],
+        temperature: float = 1.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
+    ) -> list[str]:
+        """One random translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
+        options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
+        sampled = self._decode(texts, self._search("sample", 1, options), 1)
+        return [candidates[0].text for candidates in sampled]
+
+    def align(self, texts: Sequence[str], translations: Sequence[str]) -> list[Alignment]:
+        """Which source words each word of a translation looked at, by cross-attention; see `align_words`."""
+        texts, translations = _checked(texts), _checked(translations, "translations")
+        if "attention" not in self._compiled:
+            self._compiled["attention"] = attention_function(self.model)
+        return align_words(self._compiled["attention"], self.tokenizer, texts, translations)
+
+    def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
+        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
+
+        Args:
+            folder: Must not exist yet.
+            half: Whether to store the weights as float16.
+        """
+        card = {**self.card, "task": "translation", "max_source_tokens": self.max_source_tokens}
+        checkpoint = Checkpoint(card, to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model)
+        return write_checkpoint(folder, checkpoint, half)
+
+    def _decode(self, texts, search, beam_size, progress=None):
+        texts = _checked(texts)
+        segments = [split_text(text, self.tokenizer, self.max_source_tokens) for text in texts]
+        flat = [segment for parts in segments for segment in parts]
+        rows = self.tokenizer.encode([segment.text for segment in flat])
+        chunks = length_sorted_chunks([len(row) + 1 for row in rows], max(1, self.batch_tokens // beam_size))
+        results = []
+        for chunk in chunks:
+            results.append(self._decode_chunk([rows[i] for i in chunk], search))
+            if progress is not None:
+                progress(len(chunk))
+        candidates = iter(original_order(chunks, results))
+        return [join_segments(parts, [next(candidates) for _ in parts], Translation) for parts in segments]
+
+    def _decode_chunk(self, rows, search):
+        # JAX compiles each shape anew: a few shapes for it.
+        multiple = 16 if keras.backend.backend() == "jax" else 1
+        source = source_batch(rows, multiple)
+        source = np.pad(source, ((0, -len(source) % multiple), (0, 0)))
+        limits = np.count_nonzero(source, axis=1).astype("int32") + MAX_EXTRA_TOKENS
+        found = Hypotheses(*map(ops.convert_to_numpy, search(source, limits)))
+        candidates = []
+        for ids, scores, lengths in zip(found.ids[: len(rows)], found.scores, found.lengths):
+            texts = self.tokenizer.decode(ids)
+            candidates.append([Translation(t, float(s)) for t, s, length in zip(texts, scores, lengths) if length])
+        return candidates
+
+    def _search(self, name, num_beams, options):
+        key = (name, *sorted(options.items()))
+        if key not in self._compiled:
+            search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
+
+            def run(source, limits):
+                width = ops.shape(source)[1] + MAX_EXTRA_TOKENS
+                state, context = self.model.init_state(source, num_beams, width)
+
+                def step(token_ids, state, index):
+                    return self.model.step(token_ids, state, index, context)
+
+                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options)
+
+            self._compiled[key] = compiled(self.model, run)
+        return self._compiled[key]
+
+
+def from_checkpoint(checkpoint: Checkpoint) -> Translator:
+    """The translator that a checkpoint describes."""
+    from zoo.arrays import assign_arrays
+    from zoo.config import ModelConfig, from_dict
+
+    model = Seq2Seq(from_dict(ModelConfig, checkpoint.config))
+    model.build()
+    assign_arrays(model, checkpoint.arrays, "The checkpoint")
+    longest = checkpoint.card.get("max_source_tokens", 128)
+    return Translator(model, Tokenizer(checkpoint.vocabulary), checkpoint.card, longest)
+
+
+def _checked(texts, name="texts"):
+    if isinstance(texts, (str, bytes)):
+        raise ValueError(f"`{name}` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
+    texts = list(texts)
+    for i, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise ValueError(f"`{name}` must be a list of strings. Received: {name}[{i}]={text!r}.")
+    # A lone surrogate is no text and cannot be encoded; its neighbours should not suffer.
+    return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
