@@ -15,15 +15,14 @@ TINY = Recipe(
         dropout=0.2,
     ),
     training=TrainingConfig(
-        batch_tokens=3000,
-        steps=4800,
-        warmup_steps=1000,
+        batch_tokens=2048,
+        steps=9600,
+        warmup_steps=2000,
         peak_learning_rate=0.0035,
-        cooldown_steps=2800,
-        subword_dropout=0.1,
-        evaluate_every=200,
+        cooldown_steps=6000,
+        evaluate_every=400,
     ),
-    source="Sizes of Transformer-Tiny, Wu et al. 2021; schedule and BPE-dropout chosen on Multi30k's validation set",
+    source="Sizes of Transformer-Tiny, Wu et al. 2021; dropout and schedule chosen on Multi30k's validation set",
 )
 
 SMALL = Recipe(
