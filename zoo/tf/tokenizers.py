@@ -18,8 +18,9 @@ class GraphTokenizer(tf.Module):
     """The same ids as `zoo.tokenizer.Tokenizer`, in a graph.
 
     Built on `SentencepieceTokenizer`: the `FastSentencepieceTokenizer` gives other ids for BPE models
-    (tensorflow-text 2.21: 2 of 200 sentences agreed). A `keras.export.ExportArchive` with a function that
-    uses it must `track(graph_tokenizer.resource)`.
+    (tensorflow-text 2.21: 2 of 200 sentences agreed). Each graph makes its own vocabulary resource. One made
+    outside belongs to a cached eager kernel, and `keras.utils.set_random_seed` empties that cache: every
+    function that had captured the resource would fail with a NotFoundError.
 
     Args:
         tokenizer: The vocabulary.
@@ -27,13 +28,13 @@ class GraphTokenizer(tf.Module):
 
     def __init__(self, tokenizer: Tokenizer):
         super().__init__()
-        self.resource = tensorflow_text.SentencepieceTokenizer(tokenizer.model)
+        self._model = tokenizer.model
         processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
         self._line_feed = processor.piece_to_id("<0x0A>")
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Strings `[B]` to int32 ids `[B, (S)]`, without special ids."""
-        return self.resource.tokenize(texts)
+        return self._subwords().tokenize(texts)
 
     def source_batch(self, texts: tf.Tensor) -> tf.Tensor:
         """Strings `[B]` as a model reads them: int32 `[B, S]`, END_ID added, padded."""
@@ -49,5 +50,8 @@ class GraphTokenizer(tf.Module):
         ids = tf.ragged.boolean_mask(ids, ids.with_flat_values(~special))
         # This detokenizer, unlike sentencepiece itself, takes all spaces off the front; a line feed stops it.
         guards = tf.fill([ids.nrows(), 1], tf.constant(self._line_feed, ids.dtype))
-        texts = self.resource.detokenize(tf.concat([guards, ids], axis=1))
+        texts = self._subwords().detokenize(tf.concat([guards, ids], axis=1))
         return tf.strings.regex_replace(texts, r"\A\n ?", "")
+
+    def _subwords(self):
+        return tensorflow_text.SentencepieceTokenizer(self._model)

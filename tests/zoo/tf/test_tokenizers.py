@@ -8,6 +8,7 @@ import random
 import runpy
 import sys
 
+import keras
 import pytest
 import tensorflow as tf
 
@@ -57,6 +58,15 @@ def test_ids_and_texts_equal_those_of_python():
     assert [text.decode() for text in GRAPH.decode(ids).numpy()] == TEXTS == PYTHON.decode(rows)
     batch = tf.function(GRAPH.source_batch)(tf.constant(TEXTS))
     assert batch.dtype == tf.int32 and batch.numpy().tolist() == source_batch(rows).tolist()
+
+
+def test_setting_a_seed_leaves_traced_functions_alone():
+    encode, decode = tf.function(GRAPH.encode), tf.function(GRAPH.decode)
+    ids = encode(tf.constant(TEXTS))
+    texts = decode(ids)
+    keras.utils.set_random_seed(1)
+    assert encode(tf.constant(TEXTS)).to_list() == ids.to_list() == GRAPH.encode(tf.constant(TEXTS)).to_list()
+    assert decode(ids).numpy().tolist() == texts.numpy().tolist()
 
 
 def test_decoding_leaves_special_ids_out():
