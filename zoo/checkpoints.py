@@ -41,7 +41,7 @@ def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bo
         half: Whether to store the weights as float16; they are float32 again when loaded.
 
     Raises:
-        ValueError: If `folder` exists.
+        ValueError: If `folder` exists, or a weight is too large for float16.
     """
     import safetensors.numpy
 
@@ -49,7 +49,7 @@ def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bo
     if folder.exists():
         raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
     dtype = "float16" if half else "float32"
-    arrays = {name: np.ascontiguousarray(a, dtype) for name, a in checkpoint.arrays.items()}
+    arrays = {name: _contiguous(name, array, dtype) for name, array in checkpoint.arrays.items()}
     files = {
         CONFIG: _json(checkpoint.config),
         WEIGHTS: safetensors.numpy.save(arrays),
@@ -141,6 +141,12 @@ def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
         f"{name!r} is neither the name of a checkpoint nor a folder with a {CARD}. "
         f"Known names: {', '.join(known) or 'none'}."
     )
+
+
+def _contiguous(name, array, dtype):
+    if np.abs(array[np.isfinite(array)]).max(initial=0) > np.finfo(dtype).max:
+        raise ValueError(f"{name!r} has values beyond those of {dtype}. Save it with half=False.")
+    return np.ascontiguousarray(array, dtype)
 
 
 def _json(value):

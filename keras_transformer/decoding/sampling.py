@@ -21,7 +21,8 @@ def sample(
     temperature: float = 1.0,
     top_k: int = 0,
     top_p: float = 1.0,
-    seed: Any,
+    seed: Any = None,
+    uniforms: Any = None,
     max_length: Any = None,
 ) -> Hypotheses:
     """Draws every token from the model's distribution, sharpened or cut as asked.
@@ -49,6 +50,8 @@ def sample(
         top_k: Number of tokens kept at each step; 0 keeps all.
         top_p: Share of the probability kept, in (0, 1]; 1 keeps all.
         seed: Integer, or a `keras.random.SeedGenerator` for other samples at each call.
+        uniforms: Instead of `seed`, the random numbers themselves: floats `[L, B]` in [0, 1). A function compiled
+            once, with these as an argument, serves every seed.
         max_length: Width L of the result, as in `greedy_search`.
 
     Returns:
@@ -58,9 +61,10 @@ def sample(
         ValueError: If an argument, the logits or the returned state do not fit.
     """
     hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
-    _check(temperature, top_k, top_p, seed)
+    _check(temperature, top_k, top_p, seed, uniforms)
     limits, width = hypotheses.resolve_limits(max_lengths, max_length)
-    uniforms = keras.random.uniform((width, ops.shape(limits)[0]), dtype="float32", seed=seed)
+    if uniforms is None:
+        uniforms = keras.random.uniform((width, ops.shape(limits)[0]), dtype="float32", seed=seed)
 
     def choose(log_probs, index):
         return _draw(log_probs, ops.take(uniforms, index, axis=0), temperature, top_k, top_p)
@@ -88,7 +92,7 @@ def _draw(log_probs, uniform, temperature, top_k, top_p):
     return ops.take_along_axis(token_ids, ops.cast(position, "int32")[:, None], axis=-1)[:, 0]
 
 
-def _check(temperature, top_k, top_p, seed):
+def _check(temperature, top_k, top_p, seed, uniforms):
     if not (temperature > 0 and math.isfinite(temperature)):
         raise ValueError(
             f"`temperature` must be a finite number above 0. Received: temperature={temperature}. "
@@ -100,8 +104,9 @@ def _check(temperature, top_k, top_p, seed):
         )
     if not 0 < top_p <= 1:
         raise ValueError(f"`top_p` must lie in (0, 1]. Received: top_p={top_p}. Use 1 to keep all.")
-    if seed is None:
+    if (seed is None) == (uniforms is None):
         raise ValueError(
-            "`seed` must be an integer or a `keras.random.SeedGenerator`. Received: seed=None. "
-            "Pass `keras.random.SeedGenerator()` for other samples at each call."
+            "Either `seed`, an integer or a `keras.random.SeedGenerator`, or `uniforms` must be given. "
+            f"Received: seed={seed}, uniforms {'missing' if uniforms is None else 'too'}. "
+            "Pass `seed=keras.random.SeedGenerator()` for other samples at each call."
         )

@@ -57,6 +57,11 @@ def test_distribution(options, expected):
     assert_distribution(first_tokens(**options), expected)
 
 
+def test_numbers_drawn_outside_are_those_of_the_seed():
+    uniforms = keras.random.uniform((2, BATCH), dtype="float32", seed=1)
+    assert (first_tokens(seed=None, uniforms=uniforms) == first_tokens(seed=1)).all()
+
+
 def test_a_seed_repeats_and_another_differs():
     assert (first_tokens(seed=1) == first_tokens(seed=1)).all()
     assert (first_tokens(seed=1) != first_tokens(seed=2)).any()
@@ -122,7 +127,11 @@ def test_compiled_samples_are_the_same():
         ({"temperature": 0}, "above 0. Received: temperature=0. .*`greedy_search`"),
         ({"top_k": -1}, "`top_k` must be a count"),
         ({"top_p": 0.0}, r"`top_p` must lie in \(0, 1\]. Received: top_p=0.0"),
-        ({"seed": None}, "`seed` must be an integer"),
+        (
+            {"seed": None},
+            "Either `seed`, an integer.*or `uniforms` must.*Received: seed=None, uniforms missing",
+        ),
+        ({"uniforms": [[0.5], [0.5]]}, "Received: seed=1, uniforms too"),
     ],
 )
 def test_errors(changes, message):

@@ -49,6 +49,14 @@ def test_what_was_written_comes_back_bit_for_bit(tmp_path, checkpoint):
     assert os.listdir(tmp_path) == ["new"] and os.listdir(tmp_path / "new") == ["checkpoint"]
 
 
+def test_values_too_large_for_half_precision_are_refused(tmp_path, checkpoint):
+    checkpoint.arrays["table"][3, 1] = -66000.0
+    with pytest.raises(ValueError, match="'table' has values beyond those of float16. Save it with half=False"):
+        write_checkpoint(tmp_path / "half", checkpoint, half=True)
+    assert not any(tmp_path.iterdir())
+    write_checkpoint(tmp_path / "whole", checkpoint)
+
+
 def test_half_precision_is_float32_again_within_its_rounding(tmp_path, checkpoint):
     write_checkpoint(tmp_path / "whole", checkpoint)
     write_checkpoint(tmp_path / "half", checkpoint, half=True)

@@ -11,10 +11,11 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟])([\"'»”’)\]]*)\s+")
 
 
 class Segment(NamedTuple):
-    """A stretch of text to translate, and what stands between it and the next."""
+    """A stretch of text to translate, what stands between it and the next, and what stands before the first."""
 
     text: str
     separator: str
+    lead: str = ""
 
 
 def split_text(text: str, tokenizer: Tokenizer, max_tokens: int) -> list[Segment]:
@@ -24,13 +25,15 @@ def split_text(text: str, tokenizer: Tokenizer, max_tokens: int) -> list[Segment
     take five tokens). White space alone gives no segment. Joined as they are, the segments give back the text,
     white space apart.
     """
-    segments = []
+    segments, lead = [], ""
     pieces = _LINE_BREAK.split(text)
     for line, line_break in zip(pieces[::2], [*pieces[1::2], ""]):
         parts = _fitting(line.strip(), tokenizer, max_tokens)
         for i, part in enumerate(parts):
-            segments.append(Segment(part, " " if i + 1 < len(parts) else line_break))
-        if not parts and segments:
+            segments.append(Segment(part, " " if i + 1 < len(parts) else line_break, "" if segments else lead))
+        if not segments:
+            lead += line_break
+        elif not parts:
             segments[-1] = segments[-1]._replace(separator=segments[-1].separator + line_break)
     return segments
 
@@ -48,7 +51,7 @@ def join_segments(segments: Sequence[Segment], candidates: Sequence[Sequence], m
     joined = []
     for n in range(max(map(len, candidates))):
         chosen = [options[min(n, len(options) - 1)] for options in candidates]
-        text = "".join(option.text + segment.separator for option, segment in zip(chosen, segments))
+        text = "".join(segment.lead + option.text + segment.separator for option, segment in zip(chosen, segments))
         joined.append(make(text, sum(option.score for option in chosen)))
     return joined
 

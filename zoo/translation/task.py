@@ -50,12 +50,13 @@ def train(
         log: Told what happens.
 
     Raises:
-        ValueError: If `folder` holds anything else or was begun with another `tokenizer`, or a corpus has no pair.
+        ValueError: If `folder` holds anything else or was begun with another `tokenizer` or corpus, or a corpus
+            has no pair.
     """
     folder = prepare_folder(folder, recipe)
     settings, card = recipe.training, dict(card or {})
     tokenizer = _vocabulary(folder, tokenizer, train_pairs, recipe.model.vocabulary_size)
-    corpus = _encode(train_pairs, tokenizer, settings, log)
+    corpus = _encode(train_pairs, tokenizer, settings, folder, log)
     dev_pairs = [*dev_pairs]
     if not dev_pairs:
         raise ValueError("The dev corpus has no pair. It decides which checkpoint is kept: give one.")
@@ -195,9 +196,10 @@ def _vocabulary(folder, tokenizer, pairs, size):
     return tokenizer
 
 
-def _encode(pairs, tokenizer, settings, log):
+def _encode(pairs, tokenizer, settings, folder, log):
     encoded = encode_corpus(pairs, tokenizer, max_tokens=settings.max_tokens)
     log(_describe(pairs, encoded))
+    _check_corpus(folder / "corpus.json", encoded)
     batches = token_batches(encoded, settings.batch_tokens, seed=settings.seed)
     share = padding_share(itertools.islice(batches, _SAMPLED_BATCHES))
     log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
@@ -206,6 +208,19 @@ def _encode(pairs, tokenizer, settings, log):
     return SampledCorpus(
         pairs, tokenizer, dropout=settings.subword_dropout, seed=settings.seed, max_tokens=settings.max_tokens
     )
+
+
+def _check_corpus(path, encoded):
+    """Remembers the size of the corpus: batches of another one would not go on where a run stopped."""
+    size = {"pairs": len(encoded), "source_tokens": len(encoded.source.ids), "target_tokens": len(encoded.target.ids)}
+    if not path.exists():
+        if len(encoded):  # Else training fails presently, and another corpus may be tried.
+            write_whole(path, (json.dumps(size) + "\n").encode())
+    elif (begun := json.loads(path.read_text("utf-8"))) != size:
+        raise ValueError(
+            f"{path.parent} was begun with another corpus. Expected {begun}. Received {size}. "
+            "Use that one to go on, or another folder; nothing was changed."
+        )
 
 
 def _describe(pairs, encoded):

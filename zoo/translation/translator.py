@@ -117,9 +117,14 @@ class Translator:
         seed: int = 0,
     ) -> list[str]:
         """One random translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
-        options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "seed": seed}
-        sampled = self._decode(texts, self._search("sample", 1, options), 1)
-        return [candidates[0].text for candidates in sampled]
+        search = self._search("sample", 1, {"temperature": temperature, "top_k": top_k, "top_p": top_p})
+        generator = keras.random.SeedGenerator(seed)
+
+        def seeded(source, limits):  # Drawn out here, so that no seed needs a graph of its own.
+            shape = (source.shape[1] + MAX_EXTRA_TOKENS, len(source))
+            return search(source, limits, keras.random.uniform(shape, dtype="float32", seed=generator))
+
+        return [candidates[0].text for candidates in self._decode(texts, seeded, 1)]
 
     def align(self, texts: Sequence[str], translations: Sequence[str]) -> list[Alignment]:
         """Which source words each word of a translation looked at, by cross-attention; see `align_words`."""
@@ -171,14 +176,15 @@ class Translator:
         if key not in self._compiled:
             search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
 
-            def run(source, limits):
+            def run(source, limits, uniforms=None):
                 width = ops.shape(source)[1] + MAX_EXTRA_TOKENS
                 state, context = self.model.init_state(source, num_beams, width)
 
                 def step(token_ids, state, index):
                     return self.model.step(token_ids, state, index, context)
 
-                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options)
+                drawn = {} if uniforms is None else {"uniforms": uniforms}
+                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **drawn)
 
             self._compiled[key] = compiled(self.model, run)
         return self._compiled[key]

@@ -29,7 +29,7 @@ def count(tokenizer, text):
 @given(text=TEXTS, max_tokens=st.integers(5, 40))
 def test_nothing_is_lost_and_nothing_too_long(tokenizer, text, max_tokens):
     segments = split_text(text, tokenizer, max_tokens)
-    joined = "".join(segment.text + segment.separator for segment in segments)
+    joined = "".join(segment.lead + segment.text + segment.separator for segment in segments)
     assert without_space(joined) == without_space(text)
     for segment in segments:
         assert segment.text.strip() and not segment.separator.strip()
@@ -41,11 +41,11 @@ def test_nothing_is_lost_and_nothing_too_long(tokenizer, text, max_tokens):
 @given(text=TEXTS)
 def test_line_breaks_stay_between_lines(tokenizer, text):
     segments = split_text(text, tokenizer, 10)
-    joined = "".join(segment.text + segment.separator for segment in segments).replace("\r\n", "\n").replace("\r", "\n")
-    expected = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    while expected and not expected[0].strip():  # Empty lines before the first text have nothing to stand after.
-        del expected[0]
-    assert [without_space(line) for line in joined.split("\n")] == ([*map(without_space, expected)] or [""])
+    joined = "".join(segment.lead + segment.text + segment.separator for segment in segments)
+    lines, expected = ((t.replace("\r\n", "\n").replace("\r", "\n").split("\n")) for t in (joined, text))
+    if not text.strip():  # White space alone has no segment.
+        expected = [""]
+    assert [*map(without_space, lines)] == [*map(without_space, expected)]
 
 
 def test_a_text_that_fits_is_one_segment(tokenizer):

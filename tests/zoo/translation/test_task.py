@@ -177,6 +177,13 @@ def test_another_vocabulary_is_refused(begun, corpus):
     assert contents(begun) == before
 
 
+def test_another_corpus_is_refused(begun, corpus):
+    before = contents(begun)
+    with pytest.raises(ValueError, match=r"begun with another corpus. Expected .*'pairs': 60.*Received .*'pairs': 59"):
+        task.train(SMALL, corpus.train[:59], corpus.dev[:8], begun, log=lambda text: None)
+    assert contents(begun) == before
+
+
 def test_a_folder_of_other_things_is_refused(corpus, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match="is not empty and holds no run to go on with"):

@@ -126,7 +126,9 @@ def test_samples_depend_on_the_seed_alone(translator, sources):
     hot = {"temperature": 3.0}
     first = translator.sample(sources, seed=1, **hot)
     assert translator.sample(sources, seed=1, **hot) == first
+    graphs = len(translator._compiled)
     assert translator.sample(sources, seed=2, **hot) != first
+    assert len(translator._compiled) == graphs, "no seed needs a graph of its own"
 
 
 @pytest.mark.parametrize(
