@@ -21,7 +21,11 @@ def main() -> None:
     about = rich.table.Column("data, their licence, scores", overflow="fold")
     table = rich.table.Table(name, "parameters", "MB", about, show_lines=True)
     for card in cards:
-        scores = [f"{s['value']:.2f} {s['metric']}, {s['data']}: {s['signature']}" for s in card.get("scores", [])]
+        scores = [
+            f"{s['value']:.2f} {s['metric']}, {s['data']}: {s['signature']}, "
+            f"beam {s.get('beam_size', '?')}, length penalty {s.get('length_penalty', '?')}"
+            for s in card.get("scores", [])
+        ]
         lines = [str(card.get(key, "unknown")) for key in ("data", "licence")] + scores
         texts = card["name"], f"{card['parameters']:,}", str(card["megabytes"]), "\n".join(lines)
         table.add_row(*map(rich.markup.escape, texts))

@@ -43,7 +43,7 @@ def test_the_table_tells_size_and_score(trained, tmp_path, monkeypatch, capsys):
     table = capsys.readouterr().out
     bleu = card["scores"][0]
     size, score = f"{translator.model.count_params():,}", f"{bleu['value']:.2f} BLEU"
-    for text in ("translation/invented", size, score, "tok:13a", "[test] data"):
+    for text in ("translation/invented", size, score, "tok:13a", "beam 4, length penalty 0.6", "[test] data"):
         assert text in table
 
 

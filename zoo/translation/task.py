@@ -28,6 +28,7 @@ __all__ = ["Translator", "evaluate", "from_checkpoint", "prepare_folder", "train
 Pairs = Iterable[tuple[str, str]]
 _SAMPLED_BATCHES = 500
 _DEV_SENTENCES = 1000  # Translated at each look at the dev set; all of it is scored at the end.
+_BEAM_SIZE, _LENGTH_PENALTY = 4, 0.6  # Vaswani et al. (2017), section 6.1.
 
 
 def train(
@@ -84,8 +85,8 @@ def train(
 def evaluate(
     translator: Translator,
     pairs: Sequence[tuple[str, str]],
-    beam_size: int = 4,
-    length_penalty: float = 0.6,
+    beam_size: int = _BEAM_SIZE,
+    length_penalty: float = _LENGTH_PENALTY,
     resamples: int = 1000,
     progress: Callable[[int], None] | None = None,
     **bleu_options,
@@ -176,7 +177,8 @@ def _finish(candidates, look, model, translator, recipe, folder, log):
     final = Translator(model, translator.tokenizer, card, translator.max_source_tokens)
     if recipe.training.score == "bleu":
         results, _ = evaluate(final, look.pairs)
-        final.card["scores"] = [{**score._asdict(), "data": "dev"} for score in results]
+        search = {"beam_size": _BEAM_SIZE, "length_penalty": _LENGTH_PENALTY}
+        final.card["scores"] = [{**score._asdict(), "data": "dev", **search} for score in results]
         for score in results:
             log(f"dev: {score}")
     final.save(folder / "checkpoint")
