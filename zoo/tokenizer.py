@@ -129,7 +129,7 @@ def train_tokenizer(
     texts: typing.Iterable[str],
     vocabulary_size: int,
     *,
-    max_sentences: int = 0,
+    max_sentences: int = 2_000_000,
     max_sentence_bytes: int = 16_384,
 ) -> Tokenizer:
     """Learns a byte-pair vocabulary; the same texts in the same order always give the same model.
@@ -140,7 +140,8 @@ def train_tokenizer(
         texts: Sentences; read once, as a stream.
         vocabulary_size: Pieces wanted, special ids and 256 bytes included. A small corpus may give fewer:
             read `Tokenizer.vocabulary_size`.
-        max_sentences: Learn from a fixed random sample of this size, above 100; 0 for all.
+        max_sentences: Learn from a fixed random sample of this size, above 100, which has to fit into memory; 0
+            for all.
         max_sentence_bytes: Longer sentences are not learned from.
 
     Raises:

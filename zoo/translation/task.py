@@ -1,9 +1,12 @@
 """Training a translator: corpus, vocabulary, model, loss, search and score put together."""
 
 import dataclasses
+import filecmp
 import itertools
 import json
+import os
 import pathlib
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 
 import keras
@@ -15,7 +18,7 @@ from zoo.arrays import assign_arrays, write_whole
 from zoo.batching import BatchStream, padding_share, token_batches
 from zoo.compiling import compiled
 from zoo.config import PAD_ID, Recipe, from_dict, to_dict
-from zoo.encoded_corpus import SampledCorpus, encode_corpus
+from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.models.seq2seq import Seq2Seq
 from zoo.tokenizer import Tokenizer, train_tokenizer
 from zoo.trainer import Trainer
@@ -79,7 +82,9 @@ def train(
     if trainer.accumulation > 1:
         log(f"{trainer.accumulation} micro-batches are accumulated to {settings.batch_tokens:,} tokens a step")
     candidates = {"average": trainer.fit(batches), "best": trainer.best()}
-    return _finish(candidates, look, Seq2Seq(config), translator, recipe, folder, log)
+    final = _finish(candidates, look, Seq2Seq(config), translator, recipe, folder, log)
+    shutil.rmtree(folder / "corpus", ignore_errors=True)
+    return final
 
 
 def evaluate(
@@ -199,30 +204,36 @@ def _vocabulary(folder, tokenizer, pairs, size):
 
 
 def _encode(pairs, tokenizer, settings, folder, log):
-    encoded = encode_corpus(pairs, tokenizer, max_tokens=settings.max_tokens)
+    """The corpus in memory-mapped files of the run, encoded anew at each start to see whether it is the same."""
+    path, fresh = folder / "corpus", folder / "corpus.new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    encoded = encode_corpus(pairs, tokenizer, max_tokens=settings.max_tokens, folder=fresh)
     log(_describe(pairs, encoded))
-    _check_corpus(folder / "corpus.json", encoded)
+    if path.exists():
+        begun, found = (len(EncodedCorpus.open(place)) for place in (path, fresh))
+        same = all(filecmp.cmp(file, fresh / file.name, shallow=False) for file in path.iterdir() if file.is_file())
+        shutil.rmtree(fresh)
+        if not same:
+            raise ValueError(
+                f"{folder} was begun with another corpus, of {begun:,} pairs. Received: {found:,} pairs. "
+                "Use that one to go on, or another folder; nothing was changed."
+            )
+    else:
+        os.replace(fresh, path)
+    encoded = EncodedCorpus.open(path, tokenizer)
     batches = token_batches(encoded, settings.batch_tokens, seed=settings.seed)
     share = padding_share(itertools.islice(batches, _SAMPLED_BATCHES))
     log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
     if not settings.subword_dropout:
         return encoded
     return SampledCorpus(
-        pairs, tokenizer, dropout=settings.subword_dropout, seed=settings.seed, max_tokens=settings.max_tokens
+        pairs,
+        tokenizer,
+        dropout=settings.subword_dropout,
+        seed=settings.seed,
+        max_tokens=settings.max_tokens,
+        folder=path,
     )
-
-
-def _check_corpus(path, encoded):
-    """Remembers the size of the corpus: batches of another one would not go on where a run stopped."""
-    size = {"pairs": len(encoded), "source_tokens": len(encoded.source.ids), "target_tokens": len(encoded.target.ids)}
-    if not path.exists():
-        if len(encoded):  # Else training fails presently, and another corpus may be tried.
-            write_whole(path, (json.dumps(size) + "\n").encode())
-    elif (begun := json.loads(path.read_text("utf-8"))) != size:
-        raise ValueError(
-            f"{path.parent} was begun with another corpus. Expected {begun}. Received {size}. "
-            "Use that one to go on, or another folder; nothing was changed."
-        )
 
 
 def _describe(pairs, encoded):
