@@ -5,7 +5,7 @@ from collections.abc import Callable
 import keras
 
 
-def compiled(model, function: Callable) -> Callable:
+def compiled(model: keras.Model, function: Callable) -> Callable:
     """Compiles `function(*tensors)`, which reads the variables of `model` but changes none.
 
     TensorFlow traces a graph that takes any batch size and length; JAX compiles each shape once and gets the

@@ -211,7 +211,9 @@ def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 
     )
 
 
-def weighted(batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, count: Callable[[int], None]):
+def weighted(
+    batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, count: Callable[[int], None]
+) -> Iterator[tuple]:
     """Micro-batches as `(inputs, labels, weights)` whose weighted sum is the mean over an update's real tokens.
 
     The tokens of each update are reported to `count`.
@@ -225,7 +227,7 @@ def weighted(batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, cou
             yield inputs, batch["target"][:, 1:], weights
 
 
-def as_dataset(batches):
+def as_dataset(batches: Iterator[tuple]) -> Iterable:
     """What `fit` reads fastest: a prefetching tf.data.Dataset on TensorFlow, the iterator itself elsewhere."""
     if keras.backend.backend() != "tensorflow":
         return (batch for batch in batches)  # Of iterators, Keras takes generators only.

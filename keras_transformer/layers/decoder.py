@@ -5,6 +5,7 @@ import keras
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.ops import masks
+from keras_transformer.ops.cache import BlockCache
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -60,7 +61,7 @@ class Decoder(TransformerStack):
             cache_index=cache_index,
         )
 
-    def cross_attention_scores(self, inputs, memory, inputs_mask=None, memory_mask=None, layer=-1):
+    def cross_attention_scores(self, inputs, memory, inputs_mask=None, memory_mask=None, layer: int = -1):
         """Cross-attention weights of one block, float32 `[B, N, T, S]`: the source of word alignments."""
         inputs_mask, memory_mask = (
             masks.attached_mask(inputs, inputs_mask),
@@ -73,6 +74,6 @@ class Decoder(TransformerStack):
                 return block(inputs, memory, return_attention_scores=True, **arguments)[1]
             inputs = block(inputs, memory, inputs_mask=inputs_mask, memory_mask=memory_mask)
 
-    def init_cache(self, memory, batch_size, length):
+    def init_cache(self, memory, batch_size: int, length: int) -> tuple[BlockCache, ...]:
         """Caches, one a block: the memory `[B, S, D']` projected once, room for `length` steps of `batch_size` rows."""
         return tuple(block.init_cache(memory, batch_size, length) for block in self.blocks)

@@ -86,7 +86,7 @@ class DecoderBlock(TransformerBlock):
             return x, scores
         return x if cache is None else (x, BlockCache(self_cache, cache.cross_attention))
 
-    def init_cache(self, memory, batch_size, length) -> BlockCache:
+    def init_cache(self, memory, batch_size: int, length: int) -> BlockCache:
         """Projects the memory `[B, S, D']` once, and makes room for `length` steps of `batch_size` rows.
 
         The rows are a multiple of B: beam-minor, row b * K + k for beam k of sentence b.

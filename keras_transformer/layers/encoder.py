@@ -4,6 +4,7 @@ import keras
 
 from keras_transformer.layers.encoder_block import EncoderBlock
 from keras_transformer.layers.stack import TransformerStack
+from keras_transformer.ops.cache import KVCache
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -56,6 +57,6 @@ class Encoder(TransformerStack):
             cache_index=cache_index,
         )
 
-    def init_cache(self, batch_size, length):
+    def init_cache(self, batch_size: int, length: int) -> tuple[KVCache, ...]:
         """Empty caches, one a block, for at most `length` steps."""
         return tuple(block.init_cache(batch_size, length) for block in self.blocks)

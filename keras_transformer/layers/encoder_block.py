@@ -4,6 +4,7 @@ import keras
 
 from keras_transformer.layers.block import TransformerBlock
 from keras_transformer.ops import masks
+from keras_transformer.ops.cache import KVCache
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -66,6 +67,6 @@ class EncoderBlock(TransformerBlock):
         x = self.feed_forward_residual(x, self.feed_forward(self.feed_forward_residual.prepare(x)))
         return x if cache is None else (x, cache)
 
-    def init_cache(self, batch_size, length):
+    def init_cache(self, batch_size: int, length: int) -> KVCache:
         """An empty `KVCache` for at most `length` steps."""
         return self.self_attention.init_cache(batch_size, length)

@@ -164,7 +164,7 @@ class MultiHeadAttention(keras.layers.Layer):
         key = value if key is None else key
         return KVCache(self._split_heads(self.key_dense(key)), self._split_heads(self.value_dense(value)))
 
-    def init_cache(self, batch_size, length) -> KVCache:
+    def init_cache(self, batch_size: int, length: int) -> KVCache:
         """A cache of zeros for self-attention over at most `length` steps."""
         shape = (batch_size, length, self.num_heads)
         return KVCache(

@@ -9,6 +9,7 @@ from keras import ops
 from zoo.batching import source_batch
 from zoo.compiling import compiled
 from zoo.config import START_ID
+from zoo.models.seq2seq import Seq2Seq
 from zoo.tokenizer import Tokenizer
 
 
@@ -29,7 +30,7 @@ class Alignment(NamedTuple):
         return [(int(row.argmax()), t) for t, row in enumerate(self.weights)] if self.weights.size else []
 
 
-def attention_function(model, layer: int = -2) -> Callable:
+def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:
     """Compiles ids `[B, S]` and `[B, T]` to the cross-attention of a decoder block, averaged over heads: `[B, T, S]`.
 
     Args:

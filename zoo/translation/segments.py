@@ -1,7 +1,7 @@
 """Texts cut into segments that a sentence model can translate, and put together again."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from zoo.tokenizer import Tokenizer
@@ -38,7 +38,7 @@ def split_text(text: str, tokenizer: Tokenizer, max_tokens: int) -> list[Segment
     return segments
 
 
-def join_segments(segments: Sequence[Segment], candidates: Sequence[Sequence], make) -> list:
+def join_segments(segments: Sequence[Segment], candidates: Sequence[Sequence], make: Callable) -> list:
     """The n-th best text is made of the n-th best translations of its segments; scores add up.
 
     Args:
