@@ -52,6 +52,8 @@ def compiled(function):
         import tensorflow as tf
 
         return tf.function(function)
+    if keras.backend.backend() == "torch":
+        return function  # Keras runs torch as it is.
     import jax
 
     def stateless(*args):
@@ -80,6 +82,11 @@ def gradients(loss, arrays, layer=None):
             value = loss(*tensors)
         found = tape.gradient(value, [*tensors, *weights])
         found = [ops.zeros_like(x) if g is None else g for x, g in zip([*tensors, *weights], found)]
+    elif keras.backend.backend() == "torch":
+        import torch
+
+        sources = [*(x.requires_grad_() for x in tensors), *(w.value for w in weights)]
+        found = torch.autograd.grad(loss(*tensors), sources, allow_unused=True, materialize_grads=True)
     else:
         import jax
 

@@ -144,12 +144,12 @@ def _admitted_ends(beams, extended, end_log_probs, last):
 def _finish(beams, finished, log_probs, end_id, index, alpha):
     """The best N of the finished hypotheses and the beams extended by the end, of these `log_probs` `[B, K]`.
 
-    Where all are impossible the old ones stay, being first: top-k takes the lower index of equals.
+    Impossible ones rank below the empty slots of old, of which there are always enough.
     """
     scores = log_probs / length_penalty(index + 1, alpha)
     ended = Hypotheses(
         ids=hypotheses.write_token(beams.ids, end_id, index),
-        scores=ops.where(hypotheses.possible(log_probs), scores, IMPOSSIBLE),
+        scores=ops.where(hypotheses.possible(log_probs), scores, 2 * IMPOSSIBLE),
         log_probs=log_probs,
         lengths=ops.zeros_like(log_probs, dtype="int32") + index + 1,
     )
@@ -167,7 +167,7 @@ def _extend(beams, log_probs, index):
     log_probs = ops.reshape(log_probs, (batch, beam_size * vocabulary_size))
     best_log_probs, best = ops.top_k(log_probs, beam_size)
     rows = _rows(best // vocabulary_size, beam_size)
-    tokens = best % vocabulary_size
+    tokens = ops.cast(best % vocabulary_size, "int32")  # Torch counts in int64.
     ids = hypotheses.write_token(_select(beams.ids, rows, beams.ids), tokens, index)
     return _Beams(ops.reshape(tokens, (batch * beam_size,)), ids, best_log_probs), rows
 

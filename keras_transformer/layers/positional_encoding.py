@@ -77,13 +77,12 @@ class LearnedPositionalEncoding(PositionalEncoding):
         )
 
     def call(self, inputs, start_index=0):
-        steps = inputs.shape[1]
-        if isinstance(steps, int) and steps > self.max_length:  # On JAX an unknown length is a symbol.
-            raise ValueError(
-                f"`inputs` must have at most max_length={self.max_length} steps. "
-                f"Received: inputs.shape={tuple(inputs.shape)}. Shorten them or raise `max_length`."
-            )
+        self._check_steps(inputs.shape)
         return super().call(inputs, start_index)
+
+    def compute_output_shape(self, inputs_shape):
+        self._check_steps(inputs_shape)
+        return inputs_shape
 
     def get_config(self):
         return {
@@ -91,6 +90,13 @@ class LearnedPositionalEncoding(PositionalEncoding):
             "max_length": self.max_length,
             "embeddings_initializer": keras.initializers.serialize(self.embeddings_initializer),
         }
+
+    def _check_steps(self, shape):
+        if isinstance(shape[1], int) and shape[1] > self.max_length:  # On JAX an unknown length is a symbol.
+            raise ValueError(
+                f"`inputs` must have at most max_length={self.max_length} steps. "
+                f"Received: inputs.shape={tuple(shape)}. Shorten them or raise `max_length`."
+            )
 
     def _encode(self, positions, hidden_dim):
         return ops.take(self.embeddings, ops.minimum(positions, self.max_length - 1), axis=0)

@@ -75,7 +75,7 @@ def test_rows_that_see_nothing_are_zero_and_send_no_gradient(dtype):
 def test_dropout_falls_on_the_weights_and_not_on_the_reported_ones():
     query, key, value = heads()
     keep = (np.random.default_rng(4).random((B, N, T, S)) < 0.5).astype("float32") * 2
-    outputs, weights = dot_product_attention(query, key, value, None, dropout=lambda w: w * keep)
+    outputs, weights = dot_product_attention(query, key, value, None, dropout=lambda w: ops.multiply(w, keep))
     _, expected = ref.attention(*(checks.numpy(x) for x in (query, key, value)))
     np.testing.assert_allclose(checks.numpy(weights), expected, atol=1e-6)
     dropped = np.einsum("bnts,bsnh->btnh", expected * keep, checks.numpy(value))
