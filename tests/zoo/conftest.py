@@ -67,5 +67,5 @@ def trained(corpus, tokenizer, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained") / "run"
     lines = []
     card = {"name": "invented"}
-    translator = task.train(recipe, corpus.train, corpus.dev, folder, card, tokenizer, lines.append)
+    translator = task.train(recipe, corpus.train, corpus.dev, folder, card, tokenizer, log=lines.append)
     return types.SimpleNamespace(translator=translator, folder=folder, recipe=recipe, log=lines)

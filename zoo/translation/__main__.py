@@ -45,6 +45,7 @@ def run_vocabulary(options) -> None:
 
 def run_train(options) -> None:
     """Trains a translator, or goes on with one."""
+    import zoo
     from zoo.tokenizer import Tokenizer
     from zoo.translation import task
 
@@ -53,8 +54,9 @@ def run_train(options) -> None:
     card.setdefault("bleu", {"tokenize": options.tokenize, "lowercase": options.lowercase})
     card.setdefault("command", "python -m zoo.translation " + " ".join(sys.argv[1:]))
     tokenizer = Tokenizer.load(options.vocabulary) if options.vocabulary else None
+    initial = zoo.load(options.initial) if options.initial else None
     dev = _corpus(options, "dev_")
-    task.train(recipe, _corpus(options), dev, options.output, card, tokenizer, _log)
+    task.train(recipe, _corpus(options), dev, options.output, card, tokenizer, initial, _log)
     _log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
@@ -122,7 +124,9 @@ def _parser():
     _add_corpus(train, "dev-")
     train.add_argument("--recipe", choices=RECIPES, default="small")
     train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
-    train.add_argument("--vocabulary", help="file written by the command vocabulary; learned anew by default")
+    first = train.add_mutually_exclusive_group()
+    first.add_argument("--vocabulary", help="file written by the command vocabulary; learned anew by default")
+    first.add_argument("--initial", help="checkpoint to fine-tune, by name or folder")
     train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
     train.add_argument("--tokenize", default="13a", help="sacrebleu's tokeniser; none for text tokenised already")
     train.add_argument("--lowercase", action="store_true", help="score without case")

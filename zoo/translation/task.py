@@ -14,7 +14,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.training.losses import smoothed_cross_entropy
-from zoo.arrays import assign_arrays, write_whole
+from zoo.arrays import assign_arrays, named_arrays, write_whole
 from zoo.batching import BatchStream, padding_share, token_batches
 from zoo.compiling import compiled
 from zoo.config import PAD_ID, Recipe, from_dict, to_dict
@@ -41,6 +41,7 @@ def train(
     folder: str | pathlib.Path,
     card: dict | None = None,
     tokenizer: Tokenizer | None = None,
+    initial: Translator | None = None,
     log: Callable[[str], None] = print,
 ) -> Translator:
     """Trains a translator and writes it to `folder/checkpoint`; goes on where an earlier run in `folder` stopped.
@@ -51,12 +52,17 @@ def train(
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself; `bleu` (arguments of `metrics.bleu`) sets the protocol.
         tokenizer: A vocabulary to use; by default one is learned from the training corpus.
+        initial: A translator to start from, with its weights and vocabulary, instead of random weights: for
+            fine-tuning. Its model must have the sizes of the recipe's.
         log: Told what happens.
 
     Raises:
-        ValueError: If `folder` holds anything else or was begun with another `tokenizer` or corpus, or a corpus
-            has no pair.
+        ValueError: If `folder` holds anything else or was begun with another `tokenizer` or corpus, a corpus has no
+            pair, or `initial` has other sizes.
     """
+    if initial is not None:
+        _check_sizes(initial.model.config, recipe.model)
+        tokenizer = initial.tokenizer
     folder = prepare_folder(folder, recipe)
     settings, card = recipe.training, dict(card or {})
     tokenizer = _vocabulary(folder, tokenizer, train_pairs, recipe.model.vocabulary_size)
@@ -68,6 +74,8 @@ def train(
     config = dataclasses.replace(recipe.model, vocabulary_size=tokenizer.vocabulary_size)
     model = Seq2Seq(config, dtype=settings.precision)
     model.build()
+    if initial is not None:
+        assign_arrays(model, named_arrays(initial.model), "The translator to start from")
     log(f"{model.count_params():,} parameters, vocabulary of {config.vocabulary_size:,}")
     translator = Translator(model, tokenizer, card, max_source_tokens=min(128, settings.max_tokens))
     look = DevSet(dev_pairs, translator, settings.score, card.get("bleu", {}), log)
@@ -188,6 +196,17 @@ def _finish(candidates, look, model, translator, recipe, folder, log):
             log(f"dev: {score}")
     final.save(folder / "checkpoint")
     return final
+
+
+def _check_sizes(initial, asked):
+    """Rates may change in fine-tuning; sizes may not, but for the vocabulary's, which is that of the tokenizer."""
+    names = [f.name for f in dataclasses.fields(asked) if f.type is not float and f.name != "vocabulary_size"]
+    different = [name for name in names if getattr(initial, name) != getattr(asked, name)]
+    if different:
+        values = ", ".join(f"{name} was {getattr(initial, name)}" for name in different)
+        raise ValueError(
+            f"The translator to start from has other sizes than the recipe: {values}. Choose its recipe, or set them."
+        )
 
 
 def _vocabulary(folder, tokenizer, pairs, size):

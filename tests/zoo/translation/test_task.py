@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zoo
+from zoo.arrays import named_arrays
 from zoo.config import ModelConfig, Recipe, TrainingConfig, from_dict, to_dict
 from zoo.encoded_corpus import encode_corpus
 from zoo.tokenizer import Tokenizer, train_tokenizer
@@ -133,6 +134,27 @@ def test_an_interrupted_run_ends_in_the_same_checkpoint(finished, corpus, tmp_pa
     assert not (finished / "corpus").exists() and not (tmp_path / "run" / "corpus").exists()
 
 
+def test_training_starts_from_another_translator(trained, corpus, tmp_path):
+    training = dataclasses.replace(SMALL.training, steps=1, evaluate_every=1, peak_learning_rate=1e-7, warmup_steps=1)
+    recipe = dataclasses.replace(trained.recipe, training=training)
+    found = run(tmp_path / "run", corpus, recipe, initial=trained.translator)
+    assert found.tokenizer.digest == trained.translator.tokenizer.digest
+    before, after = (named_arrays(translator.model) for translator in (trained.translator, found))
+    for name, array in before.items():
+        np.testing.assert_allclose(after[name], array, atol=3e-7)
+    assert any((after[name] != array).any() for name, array in before.items())
+
+
+def test_a_translator_of_other_sizes_is_no_start(trained, corpus, tmp_path):
+    recipe = dataclasses.replace(
+        trained.recipe, model=dataclasses.replace(trained.recipe.model, num_heads=1, dropout=0.5, vocabulary_size=999)
+    )
+    message = rf"other sizes than the recipe: num_heads was {trained.recipe.model.num_heads}. Choose its recipe"
+    with pytest.raises(ValueError, match=message):
+        run(tmp_path / "run", corpus, recipe, initial=trained.translator)
+    assert not (tmp_path / "run").exists()
+
+
 def contents(folder):
     return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
@@ -207,7 +229,7 @@ def test_a_folder_of_other_things_is_refused(corpus, tmp_path):
 )
 def test_a_corpus_that_cannot_be_trained_on_is_said_so(tokenizer, tmp_path, recipe, train_pairs, dev_pairs, message):
     with pytest.raises(ValueError, match=message):
-        task.train(recipe, train_pairs, dev_pairs, tmp_path / "run", None, tokenizer, lambda text: None)
+        task.train(recipe, train_pairs, dev_pairs, tmp_path / "run", None, tokenizer, log=lambda text: None)
 
 
 def test_no_text_gives_no_vocabulary(tmp_path):
