@@ -8,6 +8,7 @@ from setuptools.command.build_py import build_py
 TRAIN = ["sacrebleu>=2.4", "tensorboard>=2.19"]
 TEXT = ["tensorflow-text==2.21.*"]
 TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the second without asking for it.
+DRAW = ["matplotlib>=3.9"]
 EXAMPLES = ["num2words>=0.5.13"]
 TEST = ["hypothesis>=6.100", "jax>=0.6", "pytest>=8", "pytest-xdist>=3.5", "ruff==0.14.*"]
 
@@ -44,6 +45,7 @@ setup(
         "train": TRAIN,
         "text": TEXT,
         "tfds": TFDS,
-        "test": [*TRAIN, *TEXT, *TFDS, *EXAMPLES, *TEST],
+        "draw": DRAW,
+        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *EXAMPLES, *TEST],
     },
 )

@@ -1,11 +1,15 @@
 """Word alignments read off the cross-attention."""
 
+import io
+import os
+import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from keras import ops
 
+from zoo.arrays import write_whole
 from zoo.batching import source_batch
 from zoo.compiling import compiled
 from zoo.config import START_ID
@@ -28,6 +32,35 @@ class Alignment(NamedTuple):
     def links(self) -> list[tuple[int, int]]:
         """Pairs of word numbers, counted from 0."""
         return [(int(row.argmax()), t) for t, row in enumerate(self.weights)] if self.weights.size else []
+
+    def draw(self, path: str | os.PathLike) -> None:
+        """Draws the weights, a column for each source word and a row for each target word.
+
+        Args:
+            path: File to write; its ending decides the format (png, svg, pdf).
+
+        Raises:
+            ImportError: If matplotlib is not installed.
+            ValueError: If a text has no word, or the ending is not known.
+        """
+        try:
+            from matplotlib.figure import Figure
+        except ImportError as error:
+            raise ImportError("Drawing needs matplotlib: pip install 'keras-transformer-zoo[draw]'.") from error
+        if not self.weights.size:
+            raise ValueError(f"There must be words on both sides. Received: weights of shape {self.weights.shape}.")
+        rows, columns = self.weights.shape
+        figure = Figure(figsize=(2 + 0.4 * columns, 1.5 + 0.3 * rows), layout="constrained")
+        axes = figure.subplots()
+        axes.imshow(self.weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        axes.set_xticks(range(columns), self.source_words, rotation=60, ha="left", rotation_mode="anchor")
+        axes.set_yticks(range(rows), self.target_words)
+        axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
+        for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
+            label.set_parse_math(False)  # Of a word with two dollars matplotlib would make a formula.
+        content = io.BytesIO()
+        figure.savefig(content, format=pathlib.Path(path).suffix[1:] or "png", dpi=150)
+        write_whole(path, content.getvalue())
 
 
 def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:

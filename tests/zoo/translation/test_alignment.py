@@ -56,6 +56,19 @@ def test_pieces_are_summed_over_the_source_and_averaged_over_the_target(trained)
         np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-6)
 
 
+def test_a_picture_shows_every_word(tmp_path):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    weights = np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]], "float32")
+    Alignment(["où", "est", "$\\x$"], ["wo", "Haus"], weights).draw(tmp_path / "picture.svg")
+    picture = (tmp_path / "picture.svg").read_text("utf-8")
+    assert all(f"<!-- {word} -->" in picture for word in ("où", "est", "$\\x$", "wo", "Haus"))
+    with pytest.raises(ValueError, match="'jpg2' is not supported|not supported"):
+        Alignment(["a"], ["b"], weights[:1, :1]).draw(tmp_path / "picture.jpg2")
+    with pytest.raises(ValueError, match=r"words on both sides. Received: weights of shape \(0, 3\)"):
+        Alignment(["a", "b", "c"], [], weights[:0]).draw(tmp_path / "picture.png")
+    assert [path.name for path in tmp_path.iterdir()] == ["picture.svg"]
+
+
 @pytest.mark.parametrize(("source", "target"), [("", ""), ("mano", ""), ("", "Brund"), ("  ", "\n"), ("\ud800", "x")])
 def test_empty_texts_have_no_links_to_fail_on(trained, source, target):
     [found] = trained.translator.align([source], [target])
