@@ -5,8 +5,12 @@
 
 Text: the organisers' lower-cased, normalised, tokenised files. Score: tokenised, lower-cased BLEU on test2016
 (sacrebleu's tokeniser "none"), beam 5; published: 41.02. Everything is chosen on the validation set, the length
-penalty at the end of each run too. One training takes about 70 minutes on two CPU cores without AVX-512; an
-interrupted one goes on when started again. `--smoke` runs two steps of a smaller model on the same files in seconds.
+penalty at the end of each run too.
+
+Trained twice: the recipe `tiny`, then again from its result, with a new warm-up and more regularisation, since the
+first training leaves a perplexity of 2.4 on its own text and 5.3 on the validation set. Each takes about 65 minutes on
+two CPU cores without AVX-512; an interrupted run goes on when started again. `--smoke` runs two steps of a smaller
+model on the same files in seconds.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import os
 import pathlib
 import tempfile
 
+import zoo
 from zoo.config import override
 from zoo.translation import task
 from zoo.translation.data import ParallelText
@@ -28,7 +33,11 @@ CARD = {
     "text": "Moses-tokenised, lower-cased, normalised, in and out",
     "bleu": {"tokenize": "none", "lowercase": True},
 }
-LENGTH_PENALTIES = (0.6, 1.0, 1.4, 1.8)
+AGAIN = [
+    *("model.dropout=0.3", "training.subword_dropout=0.1"),
+    *("training.steps=9000", "training.warmup_steps=1500", "training.peak_learning_rate=0.0025"),
+]
+LENGTH_PENALTIES = (0.6, 1.0, 1.4, 2.0)
 SMOKE = [
     *(
         "model.vocabulary_size=700",
@@ -55,19 +64,27 @@ def main():
         split: ParallelText(tok / f"{split}.lc.norm.tok.en.gz", tok / f"{split}.lc.norm.tok.de.gz")
         for split in ("train", "val", "test2016")
     }
-    recipe = override(TINY, [f"training.seed={options.seed}", *(SMOKE if options.smoke else [])])
+    common = [f"training.seed={options.seed}", *(SMOKE if options.smoke else [])]
     if options.smoke:
         splits = {split: [pair for pair, _ in zip(pairs, range(200))] for split, pairs in splits.items()}
     with tempfile.TemporaryDirectory() as temporary:
-        folder = temporary if options.smoke else options.output
-        translator = task.train(recipe, splits["train"], splits["val"], folder, CARD)
+        folder = pathlib.Path(temporary if options.smoke else options.output)
+        translator = train(override(TINY, common), splits, folder / "first")
+        translator = train(override(TINY, [*AGAIN, *common]), splits, folder / "again", translator)
         penalties = LENGTH_PENALTIES[: 1 if options.smoke else None]
         val = [score(translator, splits["val"], "val", penalty) for penalty in penalties]
         best = max(val, key=lambda result: result["value"])
         test = score(translator, splits["test2016"], "test2016", best["length_penalty"])
         command = f"python examples/multi30k.py --seed {options.seed}"
         translator.card |= {"scores": [best, test], "length_penalty": best["length_penalty"], "command": command}
-        translator.save(pathlib.Path(folder) / "half-precision", half=True)
+        translator.save(folder / "half-precision", half=True)
+
+
+def train(recipe, splits, folder, initial=None):
+    """Trains, or goes on, or loads what is trained already."""
+    if (folder / "checkpoint").exists():
+        return zoo.load(folder / "checkpoint")
+    return task.train(recipe, splits["train"], splits["val"], folder, CARD, initial=initial)
 
 
 def score(translator, pairs, name, length_penalty):
