@@ -6,9 +6,11 @@ Strings of round and square brackets, half of them balanced, half with two of th
 different lengths; the padding mask made by the embedding travels through the encoder to the pooling by itself.
 Two CPU cores take about a minute; `--smoke` takes seconds. Sample output:
 
-    accuracy on 2,000 new strings: 97.9 %
-    ([]()[[]])     balanced: 0.99
-    ([]()[[)]]     balanced: 0.01
+    accuracy on 2,000 new strings: 65.5 %
+    ([]()[[]])     balanced: 0.58
+    ([]()[[)]]     balanced: 0.58
+
+Six epochs are the beginning of learning this: nesting is hard for two layers.
 """
 
 import argparse
