@@ -30,7 +30,7 @@ CARD = {
     "text": "Moses-tokenised, lower-cased, normalised, in and out",
     "bleu": {"tokenize": "none", "lowercase": True},
 }
-LENGTH_PENALTIES = (0.6, 1.0, 1.4)
+LENGTH_PENALTIES = (0.6, 1.0, 1.3, 1.6)
 SMOKE = [
     *(
         "model.vocabulary_size=700",
@@ -47,6 +47,7 @@ def main():
     parser.add_argument("--data", default=os.environ.get("KERAS_TRANSFORMER_DATA"), help="folder of the corpora")
     parser.add_argument("--output", default="runs/multi30k", help="folder of the run")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change the recipe")
     parser.add_argument("--smoke", action="store_true", help="two steps, to see that it runs")
     options = parser.parse_args()
     if not options.data:
@@ -57,7 +58,7 @@ def main():
         split: ParallelText(tok / f"{split}.lc.norm.tok.en.gz", tok / f"{split}.lc.norm.tok.de.gz")
         for split in ("train", "val", "test2016")
     }
-    recipe = override(TINY, [f"training.seed={options.seed}", *(SMOKE if options.smoke else [])])
+    recipe = override(TINY, [f"training.seed={options.seed}", *options.set, *(SMOKE if options.smoke else [])])
     if options.smoke:
         splits = {split: [pair for pair, _ in zip(pairs, range(200))] for split, pairs in splits.items()}
     with tempfile.TemporaryDirectory() as temporary:
@@ -67,7 +68,9 @@ def main():
         val = [score(translator, splits["val"], "val", penalty) for penalty in penalties]
         best = max(val, key=lambda result: result["value"])
         test = score(translator, splits["test2016"], "test2016", best["length_penalty"])
-        command = f"python examples/multi30k.py --seed {options.seed}"
+        command = " ".join(
+            [f"python examples/multi30k.py --seed {options.seed}", *(f"--set {change}" for change in options.set)]
+        )
         translator.card |= {"scores": [best, test], "length_penalty": best["length_penalty"], "command": command}
         translator.save(folder / "half-precision", half=True)
 

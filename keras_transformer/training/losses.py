@@ -103,24 +103,27 @@ def smoothed_cross_entropy(labels: Any, logits: Any, label_smoothing: float = 0.
 
     @ops.custom_gradient
     def per_token(flat_logits):
-        log_probs = ops.log_softmax(ops.cast(flat_logits, "float32"))
-        gold = ops.squeeze(ops.take_along_axis(log_probs, flat_labels[:, None], axis=-1), -1)
-        losses = (label_smoothing - 1.0) * gold
+        z = ops.cast(flat_logits, "float32")
+        peak = ops.max(z, axis=-1, keepdims=True)
+        powers = ops.exp(z - peak)
+        total = ops.sum(powers, axis=-1)
+        log_total = ops.squeeze(peak, -1) + ops.log(total)
+        gold = ops.squeeze(ops.take_along_axis(z, flat_labels[:, None], axis=-1), -1)
+        losses = log_total - (1.0 - label_smoothing) * gold
         if label_smoothing:
-            losses = losses - even * ops.sum(log_probs, axis=-1)
+            losses = losses - even * ops.sum(z, axis=-1)
 
         def gradient(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
-            # softmax(z) - q, times the upstream weight w: w goes into the exponent to save a pass.
-            weight = ops.cast(upstream, "float32")[:, None]
-            slope = ops.exp(log_probs) * weight
+            weight = ops.cast(upstream, "float32")
+            slope = powers * (weight / total)[:, None]
             if label_smoothing:
-                slope = slope - even * weight
+                slope = slope - (even * weight)[:, None]
             rows = ops.arange(ops.shape(flat_labels)[0], dtype="int32")
             spots = ops.stack([rows, flat_labels], axis=-1)
-            at_gold = (ops.exp(gold) + (label_smoothing - 1.0 - even)) * weight[:, 0]
-            slope = ops.scatter_update(slope, spots, at_gold)
-            return ops.cast(slope, flat_logits.dtype)
+            at_gold = (ops.exp(gold - log_total) + (label_smoothing - 1.0 - even)) * weight
+            slope = ops.scatter_update(ops.cast(slope, flat_logits.dtype), spots, ops.cast(at_gold, flat_logits.dtype))
+            return slope
 
         return losses, gradient
 

@@ -27,7 +27,7 @@ class Seq2Seq(keras.Model):
             the start token, and step t predicts token t + 1.
 
     Returns:
-        Logits `[B, T, V]`, float32 under any dtype policy.
+        Logits `[B, T, V]` in the compute dtype; loss and searches go on in float32.
 
     Raises:
         ValueError: If an id is outside of the vocabulary, in an eager call.
@@ -42,9 +42,6 @@ class Seq2Seq(keras.Model):
             config.vocabulary_size,
             config.hidden_dim,
             embeddings_initializer=keras.initializers.RandomNormal(stddev=config.hidden_dim**-0.5),
-            # Without it half precision gives whole logits in `call` and half ones in `step`: Keras does not cast
-            # the table where a layer of integers is called inside another one.
-            reverse_dtype="float32",
             dtype=policy,
             name="embedding",
         )
@@ -98,7 +95,10 @@ class Seq2Seq(keras.Model):
     def logits(self, x):
         """Decoder outputs `[B, T, D]` to logits `[B, T, V]`, through the transposed embedding table."""
         rows, steps = ops.shape(x)[:2]
-        flat = self.embedding(ops.reshape(x, (rows * steps, self.config.hidden_dim)), reverse=True)
+        # Not `self.embedding(x, reverse=True)`, which under half precision multiplies now in that, now in float32:
+        # Keras does not cast the table where a layer of integers is called inside another one.
+        table = ops.cast(self.embedding.embeddings, x.dtype)
+        flat = ops.matmul(ops.reshape(x, (rows * steps, self.config.hidden_dim)), ops.transpose(table))
         return ops.reshape(flat, (rows, steps, self.config.vocabulary_size))
 
     def init_state(self, source, num_beams, length):
