@@ -10,7 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[1]
 EXAMPLES = sorted(path.name for path in (ROOT / "examples").glob("*.py"))
 SHOWN = {
-    "layers_in_fit.py": "balanced: ",
+    "layers_in_fit.py": "accuracy on 50 numbers never seen: ",
     "number_words.py": "exact on 50 numbers never seen: ",
     "multi30k.py": "test2016, length penalty ",
 }
@@ -21,7 +21,7 @@ def test_smoke(name, tmp_path):
     data = os.environ.get("KERAS_TRANSFORMER_DATA")
     if name == "multi30k.py" and not (data and pathlib.Path(data, "translation", "multi30k", "tok").is_dir()):
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k/tok")
-    if name == "number_words.py":
+    if name in ("layers_in_fit.py", "number_words.py"):
         pytest.importorskip("num2words", reason="num2words is not installed")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     result = subprocess.run(

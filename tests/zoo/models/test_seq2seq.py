@@ -187,13 +187,14 @@ def test_half_precision_computes_half_and_keeps_whole_weights(precision):
     assert {weight.dtype for weight in half.trainable_weights} == {"float32"}
     assert {layer.dtype_policy.name for layer in layers(half)} == {precision}
     memory = half.encode(ops.array(SOURCE))
-    assert keras.backend.standardize_dtype(memory.dtype) == precision.removeprefix("mixed_")
+    compute_dtype = precision.removeprefix("mixed_")
+    assert keras.backend.standardize_dtype(memory.dtype) == compute_dtype
     found, expected = logits(half, SOURCE, TARGET), logits(whole, SOURCE, TARGET)
-    assert found.dtype == np.float32
+    assert found.dtype == compute_dtype
     assert 0 < np.abs(found - expected)[TARGET != 0].max() < 0.2 * expected.std()
     state, context = half.init_state(ops.array(SOURCE), 1, 2)
     first, _ = half.step(ops.array(TARGET[:, 0]), state, 0, context)
-    assert keras.backend.standardize_dtype(first.dtype) == "float32"
+    assert keras.backend.standardize_dtype(first.dtype) == compute_dtype
     np.testing.assert_allclose(first, found[:, 0], rtol=0.02, atol=0.02 * expected.std())
 
 
