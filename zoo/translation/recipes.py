@@ -36,11 +36,11 @@ SMALL = Recipe(
     ),
     training=TrainingConfig(
         batch_tokens=2048,
-        steps=4200,
+        steps=5400,
         warmup_steps=800,
         peak_learning_rate=0.002,
-        cooldown_steps=2200,
-        evaluate_every=250,
+        cooldown_steps=2800,
+        evaluate_every=600,
     ),
     source="Between tiny and base, for 100,000 to 1,000,000 short sentences on a CPU",
 )
