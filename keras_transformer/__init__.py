@@ -12,6 +12,7 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.positional_encoding import LearnedPositionalEncoding, PositionalEncoding
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.ops.cache import BlockCache, KVCache
 from keras_transformer.ops.positions import shift_matrix, sinusoidal_encoding
 
@@ -27,6 +28,7 @@ __all__ = [
     "MultiHeadAttention",
     "PositionalEncoding",
     "Residual",
+    "TokenEmbedding",
     "shift_matrix",
     "sinusoidal_encoding",
 ]

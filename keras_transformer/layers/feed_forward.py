@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_transformer.layers.dense import Dense
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class FeedForward(keras.layers.Layer):
@@ -34,7 +36,7 @@ class FeedForward(keras.layers.Layer):
         self.activation = keras.activations.get(activation)
         self.dropout = dropout
         self.supports_masking = True
-        self.inner_dense = keras.layers.Dense(
+        self.inner_dense = Dense(
             intermediate_dim, activation=self.activation, dtype=self.dtype_policy, name="inner_dense"
         )
         self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="activation_dropout")
@@ -45,7 +47,7 @@ class FeedForward(keras.layers.Layer):
                 f"`inputs` must have a known width. Received: inputs_shape={tuple(inputs_shape)}. "
                 "Project the inputs first."
             )
-        self.output_dense = keras.layers.Dense(inputs_shape[-1], dtype=self.dtype_policy, name="output_dense")
+        self.output_dense = Dense(inputs_shape[-1], dtype=self.dtype_policy, name="output_dense")
         self.inner_dense.build(inputs_shape)
         self.output_dense.build((*inputs_shape[:-1], self.intermediate_dim))
 

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_transformer.layers.dense import Dense
 from keras_transformer.ops import masks
 from keras_transformer.ops.attention import dot_product_attention
 from keras_transformer.ops.cache import KVCache, write
@@ -190,7 +191,7 @@ class MultiHeadAttention(keras.layers.Layer):
         }
 
     def _dense(self, units, name):
-        return keras.layers.Dense(
+        return Dense(
             units,
             use_bias=self.use_bias,
             kernel_initializer=self.kernel_initializer.clone(),

@@ -5,7 +5,7 @@ import dataclasses
 import keras
 from keras import ops
 
-from keras_transformer import BlockCache, Decoder, Encoder, PositionalEncoding
+from keras_transformer import BlockCache, Decoder, Encoder, PositionalEncoding, TokenEmbedding
 from keras_transformer.ops import masks
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, ModelConfig
@@ -38,12 +38,8 @@ class Seq2Seq(keras.Model):
         super().__init__(**kwargs)
         self.config = config
         policy = self.dtype_policy
-        self.embedding = keras.layers.ReversibleEmbedding(
-            config.vocabulary_size,
-            config.hidden_dim,
-            embeddings_initializer=keras.initializers.RandomNormal(stddev=config.hidden_dim**-0.5),
-            dtype=policy,
-            name="embedding",
+        self.embedding = TokenEmbedding(
+            config.vocabulary_size, config.hidden_dim, mask_zero=False, dtype=policy, name="embedding"
         )
         self.positions = PositionalEncoding(dtype=policy, name="positions")
         self.embedding_dropout = keras.layers.Dropout(config.dropout, dtype=policy, name="embedding_dropout")
@@ -80,26 +76,15 @@ class Seq2Seq(keras.Model):
             inputs_mask=masks.padding_mask(target, PAD_ID),
             memory_mask=memory_mask,
         )
-        return self.logits(x)
+        return self.embedding.logits(x)
 
     def embed(self, token_ids, start_index=0):
         """Ids `[B, T]` to vectors `[B, T, D]`, the first at position `start_index`."""
-        x = self.embedding(token_ids)
-        x = x * ops.cast(self.config.hidden_dim**0.5, x.dtype)
-        return self.embedding_dropout(self.positions(x, start_index=start_index))
+        return self.embedding_dropout(self.positions(self.embedding(token_ids), start_index=start_index))
 
     def encode(self, source):
         """Source ids `[B, S]` to the memory `[B, S, D]`."""
         return self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))
-
-    def logits(self, x):
-        """Decoder outputs `[B, T, D]` to logits `[B, T, V]`, through the transposed embedding table."""
-        rows, steps = ops.shape(x)[:2]
-        # Not `self.embedding(x, reverse=True)`, which under half precision multiplies now in that, now in float32:
-        # Keras does not cast the table where a layer of integers is called inside another one.
-        table = ops.cast(self.embedding.embeddings, x.dtype)
-        flat = ops.matmul(ops.reshape(x, (rows * steps, self.config.hidden_dim)), ops.transpose(table))
-        return ops.reshape(flat, (rows, steps, self.config.vocabulary_size))
 
     def init_state(self, source, num_beams, length):
         """Encodes `source` `[B, S]` for decoding `length` steps of `num_beams` beams a sentence.
@@ -122,7 +107,7 @@ class Seq2Seq(keras.Model):
             cache=tuple(BlockCache(*pair) for pair in zip(state, memories)),
             cache_index=index,
         )
-        return self.logits(x)[:, 0], tuple(c.self_attention for c in caches)
+        return self.embedding.logits(x)[:, 0], tuple(c.self_attention for c in caches)
 
     def get_config(self):
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}
