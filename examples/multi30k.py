@@ -16,6 +16,7 @@ import os
 import pathlib
 import tempfile
 
+import zoo
 from zoo.config import override
 from zoo.translation import task
 from zoo.translation.data import ParallelText
@@ -30,7 +31,7 @@ CARD = {
     "text": "Moses-tokenised, lower-cased, normalised, in and out",
     "bleu": {"tokenize": "none", "lowercase": True},
 }
-LENGTH_PENALTIES = (0.6, 1.0, 1.4)
+LENGTH_PENALTIES = (0.6, 1.0, 1.4, 1.8)
 SMOKE = [
     *(
         "model.vocabulary_size=700",
@@ -46,6 +47,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", default=os.environ.get("KERAS_TRANSFORMER_DATA"), help="folder of the corpora")
     parser.add_argument("--output", default="runs/multi30k", help="folder of the run")
+    parser.add_argument("--initial", help="checkpoint to go on from, with its vocabulary, by a new schedule")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change the recipe")
     parser.add_argument("--smoke", action="store_true", help="two steps, to see that it runs")
@@ -61,16 +63,17 @@ def main():
     recipe = override(TINY, [f"training.seed={options.seed}", *options.set, *(SMOKE if options.smoke else [])])
     if options.smoke:
         splits = {split: [pair for pair, _ in zip(pairs, range(200))] for split, pairs in splits.items()}
+    initial = zoo.load(options.initial) if options.initial else None
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary if options.smoke else options.output)
-        translator = task.train(recipe, splits["train"], splits["val"], folder, CARD)
+        translator = task.train(recipe, splits["train"], splits["val"], folder, CARD, initial=initial)
         penalties = LENGTH_PENALTIES[: 1 if options.smoke else None]
         val = [score(translator, splits["val"], "val", penalty) for penalty in penalties]
         best = max(val, key=lambda result: result["value"])
         test = score(translator, splits["test2016"], "test2016", best["length_penalty"])
-        command = " ".join(
-            [f"python examples/multi30k.py --seed {options.seed}", *(f"--set {change}" for change in options.set)]
-        )
+        start = [f"--initial {options.initial}"] if options.initial else []
+        changes = [f"--set {change}" for change in options.set]
+        command = " ".join(["python examples/multi30k.py", *start, f"--seed {options.seed}", *changes])
         translator.card |= {"scores": [best, test], "length_penalty": best["length_penalty"], "command": command}
         translator.save(folder / "half-precision", half=True)
 
