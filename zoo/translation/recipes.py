@@ -23,7 +23,7 @@ TINY = Recipe(
         cooldown_steps=9000,
         evaluate_every=300,
     ),
-    source="Sizes and dropout of Transformer-Tiny, Wu et al. 2021; pre-norm and schedule chosen on Multi30k's validation set",
+    source="Sizes and dropout of Transformer-Tiny, Wu et al. 2021; pre-norm and schedule chosen on Multi30k's val set",
 )
 
 SMALL = Recipe(
