@@ -7,7 +7,7 @@ Text: the organisers' lower-cased, normalised, tokenised files. Score: tokenised
 (sacrebleu's tokeniser "none"), beam 5; published: 41.02. Everything is chosen on the validation set, the length
 penalty at the end of each run too.
 
-One training takes 75 minutes on two CPU cores with AVX-512 bfloat16 and `--set training.precision=mixed_bfloat16`;
+One training takes 78 minutes on two CPU cores with AVX-512 bfloat16 and `--set training.precision=mixed_bfloat16`;
 an interrupted one goes on when started again. `--initial` starts from a checkpoint instead of random weights.
 `--smoke` runs two steps of a smaller model on the same files in seconds.
 """
