@@ -9,7 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import keras
 import numpy as np
 
-from keras_transformer.training import InverseSquareRoot, PerUpdate, TokenCrossEntropy, average_arrays
+from keras_transformer.training import (
+    InverseSquareRoot,
+    PerUpdate,
+    RDropCrossEntropy,
+    TokenCrossEntropy,
+    average_arrays,
+)
 from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
 from zoo.config import TrainingConfig
 from zoo.progress import Progress
@@ -48,7 +54,7 @@ class Trainer:
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
         model.compile(
             optimizer=make_optimizer(config, model.config.hidden_dim, self.accumulation),
-            loss=TokenCrossEntropy(config.label_smoothing, reduction="sum"),
+            loss=make_loss(config),
         )
         # Past Keras's tracking of attributes, as `compile` sets it.
         object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
@@ -81,7 +87,7 @@ class Trainer:
             first = self.position
             place = getattr(batches, "position", lambda consumed: first)
             with Progress(self.config.steps, self.step) as progress:
-                examples = weighted(iter(batches), self.accumulation, progress.count)
+                examples = weighted(iter(batches), self.accumulation, progress.count, passes(self.config))
                 # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
                 beginning = [*itertools.islice(examples, 1)]
                 self.model.fit(
@@ -190,7 +196,20 @@ class _UpdateMean(keras.metrics.Mean):
 
 def accumulation_steps(config: TrainingConfig) -> int:
     """Micro-batches to an update, so that none has more than `micro_batch_tokens`."""
-    return -(-config.batch_tokens // (config.micro_batch_tokens or config.batch_tokens))
+    tokens = config.batch_tokens * passes(config)
+    return -(-tokens // (config.micro_batch_tokens or tokens))
+
+
+def passes(config: TrainingConfig) -> int:
+    """How often each pair goes through the model in a step."""
+    return 2 if config.r_drop else 1
+
+
+def make_loss(config: TrainingConfig) -> keras.losses.Loss:
+    """The sum over tokens that the weights of `weighted` make a mean."""
+    if config.r_drop:
+        return RDropCrossEntropy(config.r_drop, config.label_smoothing, reduction="sum")
+    return TokenCrossEntropy(config.label_smoothing, reduction="sum")
 
 
 def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 1) -> keras.optimizers.Optimizer:
@@ -212,19 +231,19 @@ def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 
 
 
 def weighted(
-    batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, count: Callable[[int], None]
+    batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, count: Callable[[int], None], passes: int = 1
 ) -> Iterator[tuple]:
     """Micro-batches as `(inputs, labels, weights)` whose weighted sum is the mean over an update's real tokens.
 
-    The tokens of each update are reported to `count`.
+    The tokens of each update are reported to `count`. Each row stands `passes` times, one after the other.
     """
     while group := list(itertools.islice(batches, accumulation)):
         tokens = sum(np.count_nonzero(batch["target"][:, 1:]) for batch in group)
         count(int(tokens))
         for batch in group:
-            inputs = {"source": batch["source"], "target": batch["target"][:, :-1]}
-            weights = np.full(len(batch["source"]), accumulation / max(1, tokens), "float32")
-            yield inputs, batch["target"][:, 1:], weights
+            source, target = (np.repeat(batch[name], passes, axis=0) for name in ("source", "target"))
+            weights = np.full(len(source), accumulation / max(1, tokens) / passes, "float32")
+            yield {"source": source, "target": target[:, :-1]}, target[:, 1:], weights
 
 
 def as_dataset(batches: Iterator[tuple]) -> Iterable:
