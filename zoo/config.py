@@ -68,8 +68,6 @@ class TrainingConfig:
         peak_learning_rate: Rate at the end of the warm-up; 0 for Noam's `(hidden_dim * warmup_steps)**-0.5`.
         cooldown_steps: Last steps, over which the rate falls linearly to zero; 0 for none.
         label_smoothing: Mass spread evenly over the vocabulary.
-        r_drop: Price on the divergence of two passes of dropout (Liang et al. 2021; 5 there); 0 for one pass.
-            A step then sees each of its pairs twice, at twice the cost.
         subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
         max_tokens: Longer pairs are left out of training.
         evaluate_every: Steps between two looks at the dev set, each of which writes a checkpoint.
@@ -87,7 +85,6 @@ class TrainingConfig:
     peak_learning_rate: float = 0.0
     cooldown_steps: int = 0
     label_smoothing: float = 0.1
-    r_drop: float = 0.0
     subword_dropout: float = 0.0
     max_tokens: int = 256
     evaluate_every: int = 1_000
@@ -100,7 +97,7 @@ class TrainingConfig:
     def __post_init__(self):
         _require_positive(self, "batch_tokens", "steps", "warmup_steps", "max_tokens", "evaluate_every", "average")
         _require_rate(self, "label_smoothing", "subword_dropout")
-        for name in ("micro_batch_tokens", "peak_learning_rate", "cooldown_steps", "patience", "r_drop"):
+        for name in ("micro_batch_tokens", "peak_learning_rate", "cooldown_steps", "patience"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"`{name}` must be 0 or more. Received: {name}={getattr(self, name)!r}.")
         if self.cooldown_steps > self.steps:

@@ -9,13 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import keras
 import numpy as np
 
-from keras_transformer.training import (
-    InverseSquareRoot,
-    PerUpdate,
-    RDropCrossEntropy,
-    TokenCrossEntropy,
-    average_arrays,
-)
+from keras_transformer.training import InverseSquareRoot, PerUpdate, TokenCrossEntropy, average_arrays
 from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
 from zoo.config import TrainingConfig
 from zoo.progress import Progress
@@ -54,7 +48,7 @@ class Trainer:
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
         model.compile(
             optimizer=make_optimizer(config, model.config.hidden_dim, self.accumulation),
-            loss=make_loss(config),
+            loss=TokenCrossEntropy(config.label_smoothing, reduction="sum"),
         )
         # Past Keras's tracking of attributes, as `compile` sets it.
         object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
@@ -87,7 +81,7 @@ class Trainer:
             first = self.position
             place = getattr(batches, "position", lambda consumed: first)
             with Progress(self.config.steps, self.step) as progress:
-                examples = weighted(iter(batches), self.accumulation, progress.count, passes(self.config))
+                examples = weighted(iter(batches), self.accumulation, progress.count)
                 # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
                 beginning = [*itertools.islice(examples, 1)]
                 self.model.fit(
@@ -196,20 +190,7 @@ class _UpdateMean(keras.metrics.Mean):
 
 def accumulation_steps(config: TrainingConfig) -> int:
     """Micro-batches to an update, so that none has more than `micro_batch_tokens`."""
-    tokens = config.batch_tokens * passes(config)
-    return -(-tokens // (config.micro_batch_tokens or tokens))
-
-
-def passes(config: TrainingConfig) -> int:
-    """How often each pair goes through the model in a step."""
-    return 2 if config.r_drop else 1
-
-
-def make_loss(config: TrainingConfig) -> keras.losses.Loss:
-    """The sum over tokens that the weights of `weighted` make a mean."""
-    if config.r_drop:
-        return RDropCrossEntropy(config.r_drop, config.label_smoothing, reduction="sum")
-    return TokenCrossEntropy(config.label_smoothing, reduction="sum")
+    return -(-config.batch_tokens // (config.micro_batch_tokens or config.batch_tokens))
 
 
 def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 1) -> keras.optimizers.Optimizer:
@@ -231,19 +212,19 @@ def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 
 
 
 def weighted(
-    batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, count: Callable[[int], None], passes: int = 1
+    batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, count: Callable[[int], None]
 ) -> Iterator[tuple]:
     """Micro-batches as `(inputs, labels, weights)` whose weighted sum is the mean over an update's real tokens.
 
-    The tokens of each update are reported to `count`. Each row stands `passes` times, one after the other.
+    The tokens of each update are reported to `count`.
     """
     while group := list(itertools.islice(batches, accumulation)):
         tokens = sum(np.count_nonzero(batch["target"][:, 1:]) for batch in group)
         count(int(tokens))
         for batch in group:
-            source, target = (np.repeat(batch[name], passes, axis=0) for name in ("source", "target"))
-            weights = np.full(len(source), accumulation / max(1, tokens) / passes, "float32")
-            yield {"source": source, "target": target[:, :-1]}, target[:, 1:], weights
+            inputs = {"source": batch["source"], "target": batch["target"][:, :-1]}
+            weights = np.full(len(batch["source"]), accumulation / max(1, tokens), "float32")
+            yield inputs, batch["target"][:, 1:], weights
 
 
 def as_dataset(batches: Iterator[tuple]) -> Iterable:

@@ -2,7 +2,6 @@
 
 from keras_transformer.training.averaging import average_arrays
 from keras_transformer.training.losses import TokenCrossEntropy
-from keras_transformer.training.r_drop import RDropCrossEntropy
 from keras_transformer.training.schedules import InverseSquareRoot, PerUpdate
 
-__all__ = ["InverseSquareRoot", "PerUpdate", "RDropCrossEntropy", "TokenCrossEntropy", "average_arrays"]
+__all__ = ["InverseSquareRoot", "PerUpdate", "TokenCrossEntropy", "average_arrays"]

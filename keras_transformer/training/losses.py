@@ -68,7 +68,7 @@ class TokenCrossEntropy(keras.losses.Loss):
                     f"Received: sample_weight.shape={tuple(sample_weight.shape)}, y_true.shape={tuple(y_true.shape)}."
                 )
             weights = weights * ops.reshape(sample_weight, (*ops.shape(sample_weight), *(1,) * missing))
-        total = ops.sum(weights * self.call(y_true, y_pred))
+        total = ops.sum(weights * smoothed_cross_entropy(y_true, y_pred, self.label_smoothing))
         return total if self.reduction == "sum" else ops.divide_no_nan(total, ops.sum(weights))
 
     def call(self, y_true, y_pred):

@@ -63,25 +63,6 @@ def test_the_reported_loss_is_the_mean_over_updates_of_the_mean_over_tokens(tmp_
     assert history(tmp_path)[0]["train_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
 
 
-def test_r_drop_sees_each_pair_twice_and_prices_what_dropout_changes(tmp_path):
-    _, once = train(make_real(dropout=False), whole_batches(), tmp_path / "once")
-    trainer, twice = train(make_real(dropout=False), whole_batches(), tmp_path / "twice", r_drop=5.0)
-    assert trainer.accumulation == 1
-    assert_close(twice, once)  # Without dropout twins agree, and their mean is each of them.
-    trainer, micro = train(
-        make_real(dropout=False), micro_batches(), tmp_path / "micro", r_drop=5.0, micro_batch_tokens=64
-    )
-    assert trainer.accumulation == 2  # Of 64 pairs of positions, each twice.
-    assert_close(micro, once)
-    losses = []
-    for alpha in (1e-6, 1.0, 2.0):
-        small = {"peak_learning_rate": 1e-9, "steps": 3, "evaluate_every": 3}
-        train(make(dropout=0.5), whole_batches(), tmp_path / str(alpha), r_drop=alpha, **small)
-        losses.append(history(tmp_path / str(alpha))[0]["train_loss"])
-    assert losses[1] > losses[0] + 1e-3
-    assert losses[2] - losses[1] == pytest.approx(losses[1] - losses[0], rel=1e-3)
-
-
 def test_every_dropout_of_the_real_model_is_on_in_training_and_off_in_evaluation(tmp_path):
     def draws(model):
         return [int(np.asarray(v)[1]) for v in model.variables if "seed_generator_state" in v.path]
