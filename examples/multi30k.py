@@ -49,6 +49,7 @@ def main():
     parser.add_argument("--data", default=os.environ.get("KERAS_TRANSFORMER_DATA"), help="folder of the corpora")
     parser.add_argument("--output", default="runs/multi30k", help="folder of the run")
     parser.add_argument("--initial", help="checkpoint to go on from, with its vocabulary, by a new schedule")
+    parser.add_argument("--reverse", action="store_true", help="German to English")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change the recipe")
     parser.add_argument("--smoke", action="store_true", help="two steps, to see that it runs")
@@ -64,15 +65,20 @@ def main():
     recipe = override(TINY, [f"training.seed={options.seed}", *options.set, *(SMOKE if options.smoke else [])])
     if options.smoke:
         splits = {split: [pair for pair, _ in zip(pairs, range(200))] for split, pairs in splits.items()}
+    card = dict(CARD)
+    if options.reverse:
+        splits = {split: [(target, source) for source, target in pairs] for split, pairs in splits.items()}
+        card |= {"name": "translation/multi30k-de-en", "source_language": "de", "target_language": "en"}
     initial = zoo.load(options.initial) if options.initial else None
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary if options.smoke else options.output)
-        translator = task.train(recipe, splits["train"], splits["val"], folder, CARD, initial=initial)
+        translator = task.train(recipe, splits["train"], splits["val"], folder, card, initial=initial)
         penalties = LENGTH_PENALTIES[: 1 if options.smoke else None]
         val = [score(translator, splits["val"], "val", penalty) for penalty in penalties]
         best = max(val, key=lambda result: result["value"])
         test = score(translator, splits["test2016"], "test2016", best["length_penalty"])
         start = [f"--initial {options.initial}"] if options.initial else []
+        start += ["--reverse"] * options.reverse
         changes = [f"--set {change}" for change in options.set]
         command = " ".join(["python examples/multi30k.py", *start, f"--seed {options.seed}", *changes])
         translator.card |= {"scores": [best, test], "length_penalty": best["length_penalty"], "command": command}
