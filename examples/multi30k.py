@@ -50,6 +50,9 @@ def main():
     parser.add_argument("--output", default="runs/multi30k", help="folder of the run")
     parser.add_argument("--initial", help="checkpoint to go on from, with its vocabulary, by a new schedule")
     parser.add_argument("--reverse", action="store_true", help="German to English")
+    parser.add_argument(
+        "--more", nargs=2, action="append", default=[], metavar=("SOURCE", "TARGET"), help="files to train on as well"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change the recipe")
     parser.add_argument("--smoke", action="store_true", help="two steps, to see that it runs")
@@ -69,6 +72,9 @@ def main():
     if options.reverse:
         splits = {split: [(target, source) for source, target in pairs] for split, pairs in splits.items()}
         card |= {"name": "translation/multi30k-de-en", "source_language": "de", "target_language": "en"}
+    if options.more:
+        more = (pair for files in options.more for pair in ParallelText(*files))
+        splits["train"] = [*splits["train"], *more]
     initial = zoo.load(options.initial) if options.initial else None
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary if options.smoke else options.output)
@@ -78,7 +84,7 @@ def main():
         best = max(val, key=lambda result: result["value"])
         test = score(translator, splits["test2016"], "test2016", best["length_penalty"])
         start = [f"--initial {options.initial}"] if options.initial else []
-        start += ["--reverse"] * options.reverse
+        start += ["--reverse"] * options.reverse + [f"--more {' '.join(files)}" for files in options.more]
         changes = [f"--set {change}" for change in options.set]
         command = " ".join(["python examples/multi30k.py", *start, f"--seed {options.seed}", *changes])
         translator.card |= {"scores": [best, test], "length_penalty": best["length_penalty"], "command": command}
