@@ -16,8 +16,18 @@ SHOWN = {
 }
 
 
+def more_files(folder):
+    """Two pairs to train on as well."""
+    paths = [folder / f"more.{language}" for language in ("de", "en")]
+    for path, text in zip(paths, ("ein hund .\nzwei hunde .\n", "a dog .\ntwo dogs .\n")):
+        path.write_text(text, "utf-8")
+    return paths
+
+
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_smoke(name, tmp_path):
+def test_smoke(name, tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("empty")
+    options = ["--reverse", "--more", *more_files(tmp_path_factory.mktemp("more"))] if name == "multi30k.py" else []
     data = os.environ.get("KERAS_TRANSFORMER_DATA")
     if name == "multi30k.py" and not (data and pathlib.Path(data, "translation", "multi30k", "tok").is_dir()):
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k/tok")
@@ -25,7 +35,7 @@ def test_smoke(name, tmp_path):
         pytest.importorskip("num2words", reason="num2words is not installed")
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     result = subprocess.run(
-        [sys.executable, ROOT / "examples" / name, "--smoke"],
+        [sys.executable, ROOT / "examples" / name, "--smoke", *options],
         capture_output=True,
         text=True,
         cwd=tmp_path,
