@@ -76,6 +76,7 @@ def main():
     if options.more:
         more = (pair for files in options.more for pair in ParallelText(*files))
         splits["train"] = [*splits["train"], *more]
+        card["data"] += "; and the further files of the command"
     initial = zoo.load(options.initial) if options.initial else None
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary if options.smoke else options.output)

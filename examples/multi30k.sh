@@ -9,7 +9,7 @@
 # al. 2020). No other data is used.
 set -e
 : "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
-runs=${RUNS:-runs}
+runs=runs
 text=$KERAS_TRANSFORMER_DATA/translation/multi30k/tok/train.lc.norm.tok
 
 train() {
