@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.arrays import named_arrays
+from zoo.arrays import assign_arrays, load_arrays, named_arrays
 from zoo.config import ModelConfig, Recipe, TrainingConfig, from_dict, to_dict
 from zoo.encoded_corpus import encode_corpus
 from zoo.tokenizer import Tokenizer, train_tokenizer
@@ -132,6 +132,22 @@ def test_an_interrupted_run_ends_in_the_same_checkpoint(finished, corpus, tmp_pa
     history = json.loads((finished / "training" / "log.jsonl").read_text("utf-8").splitlines()[-1])
     assert history["step"] == 6 and history["epoch"] >= 1
     assert not (finished / "corpus").exists() and not (tmp_path / "run" / "corpus").exists()
+
+
+def test_the_weights_kept_are_the_better_on_dev_of_the_average_and_the_best(finished, corpus):
+    kept = zoo.load(finished / "checkpoint")
+    steps = [load_arrays(path)[0] for path in sorted((finished / "training").glob("step-*.safetensors"))]
+    average = {name: np.mean([step[name] for step in steps], axis=0) for name in steps[0]}
+    best = load_arrays(finished / "training" / "best.safetensors")[0]
+    candidates = {"average": average, "best": best}
+    look = DevSet(corpus.dev[:8], kept, "loss", {}, print)
+    for name, array in named_arrays(kept.model).items():
+        np.testing.assert_allclose(array, candidates[kept.card["weights"]][name], atol=1e-6)
+    scores = {}
+    for name, arrays in candidates.items():
+        assign_arrays(kept.model, arrays, name)
+        scores[name] = look(kept.model)["score"]
+    assert len({*scores.values()}) == 2 and kept.card["weights"] == max(scores, key=scores.get)
 
 
 def test_training_starts_from_another_translator(trained, corpus, tmp_path):
