@@ -1,5 +1,6 @@
 """Every example runs; what it shows in full is in its docstring."""
 
+import gzip
 import os
 import pathlib
 import subprocess
@@ -44,4 +45,10 @@ def test_smoke(name, tmp_path_factory):
     )
     assert result.returncode == 0, result.stderr
     assert SHOWN[name] in result.stdout
+    if name == "multi30k.py":
+        with gzip.open(
+            pathlib.Path(data, "translation", "multi30k", "tok", "val.lc.norm.tok.de.gz"), "rt", encoding="utf-8"
+        ) as file:
+            assert f"  {file.readline().strip()}\n    -> " in result.stdout, "German is no source"
+        assert "202 pairs" in result.stdout, "the further pairs are missing"
     assert not os.listdir(tmp_path)
