@@ -4,9 +4,14 @@
 #     export KERAS_TRANSFORMER_DATA=...   # holds translation/multi30k/tok/*.lc.norm.tok.{en,de}.gz
 #     sh examples/multi30k.sh
 #
-# After two trainings of English to German and one of German to English, a last one sees the training set three times:
-# as it is, with German of the model's own, and with English of the reverse model's (data diversification, Nguyen et
-# al. 2020). No other data is used.
+# After two trainings of English to German and one of German to English, a fourth sees the training set three times: as
+# it is, with German of the model's own, and with English of the reverse model's (data diversification, Nguyen et al.
+# 2020). No other data is used.
+#
+#     sh examples/multi30k.sh seeds
+#
+# goes on, for nine hours more: two rounds of the same, and then three trainings from random weights, with a vocabulary
+# of their own, on all the versions of the training set.
 set -e
 : "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
 runs=runs
@@ -38,3 +43,21 @@ train diversified --initial "$runs/longer/checkpoint" --seed 6 \
     --more "$text.en.gz" "$runs/train.de" --more "$runs/train.en" "$text.de.gz" --set training.batch_tokens=4096 \
     --set training.steps=6800 --set training.warmup_steps=300 --set training.peak_learning_rate=0.0025 \
     --set training.cooldown_steps=6300 --set training.evaluate_every=400
+
+[ "${1:-}" = seeds ] || exit 0
+translate diversified 5 "$text.en.gz" "$runs/train.2.de"
+train again --initial "$runs/diversified/checkpoint" --seed 7 --more "$text.en.gz" "$runs/train.de" \
+    --more "$text.en.gz" "$runs/train.2.de" --more "$runs/train.en" "$text.de.gz" --set training.batch_tokens=4096 \
+    --set training.steps=9000 --set training.warmup_steps=300 --set training.peak_learning_rate=0.0025 \
+    --set training.cooldown_steps=8500 --set training.evaluate_every=400
+train settled --initial "$runs/again/checkpoint" --seed 9 --more "$text.en.gz" "$runs/train.de" \
+    --more "$text.en.gz" "$runs/train.2.de" --more "$runs/train.en" "$text.de.gz" --set training.batch_tokens=4096 \
+    --set training.steps=2000 --set training.warmup_steps=100 --set training.peak_learning_rate=0.0015 \
+    --set training.cooldown_steps=1900 --set training.evaluate_every=400 --set model.dropout=0.2
+translate settled 5 "$text.en.gz" "$runs/train.3.de"
+for seed in 11 12 13; do
+    train "seed-$seed" --seed $seed --more "$text.en.gz" "$runs/train.de" --more "$text.en.gz" "$runs/train.2.de" \
+        --more "$text.en.gz" "$runs/train.3.de" --more "$runs/train.en" "$text.de.gz" --set training.batch_tokens=4096 \
+        --set training.steps=12000 --set training.warmup_steps=1000 --set training.peak_learning_rate=0.0035 \
+        --set training.cooldown_steps=9000 --set training.evaluate_every=400 --set model.dropout=0.2
+done

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.training.averaging import average_arrays
 from keras_transformer.training.losses import smoothed_cross_entropy
 from zoo.arrays import assign_arrays, named_arrays, write_whole
 from zoo.batching import BatchStream, padding_share, token_batches
@@ -89,7 +90,8 @@ def train(
     )
     if trainer.accumulation > 1:
         log(f"{trainer.accumulation} micro-batches are accumulated to {settings.batch_tokens:,} tokens a step")
-    candidates = {"average": trainer.fit(batches), "best": trainer.best()}
+    average, best = trainer.fit(batches), trainer.best()
+    candidates = {"average": average, "best": best, "mean of both": average_arrays([average, best])}
     final = _finish(candidates, look, Seq2Seq(config), translator, recipe, folder, log)
     shutil.rmtree(folder / "corpus", ignore_errors=True)
     return final
@@ -177,7 +179,7 @@ class DevSet:
 
 
 def _finish(candidates, look, model, translator, recipe, folder, log):
-    """Keeps the better of the averaged and the best weights, scores the dev set by beam search, writes all."""
+    """Keeps the weights that score best on the dev set, scores the dev set by beam search, writes all."""
     scores = {}
     for name, arrays in candidates.items():
         assign_arrays(translator.model, arrays, name)
