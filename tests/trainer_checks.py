@@ -101,19 +101,12 @@ def random_pairs(count, longest=9, seed=0):
     return [tuple(rng.integers(4, VOCABULARY, n).tolist() for n in pair) for pair in lengths]
 
 
-# The two micro-batches of an update have 5 short and 1 long pair, of different widths.
-MICRO = [
-    [sorted(random_pairs(6, seed=number), key=lambda pair: len(pair[1]))[half] for half in (slice(5), slice(5, 6))]
-    for number in range(3)
-]
+# Long and short pairs, so that the micro-batches of an update have different numbers of tokens.
+UPDATES = [sorted(random_pairs(6, seed=number), key=lambda pair: len(pair[1])) for number in range(3)]
 
 
 def whole_batches():
-    return itertools.cycle([batch_of(short + long) for short, long in MICRO])
-
-
-def micro_batches():
-    return itertools.cycle([batch_of(half) for update in MICRO for half in update])
+    return itertools.cycle(map(batch_of, UPDATES))
 
 
 def train(model, batches, folder, evaluate=None, **changes):
@@ -147,7 +140,7 @@ def corpus():
 
 
 def stream(trainer):
-    return BatchStream(corpus(), 64 // trainer.accumulation, seed=3, start=trainer.position)
+    return BatchStream(corpus(), 64, seed=3, start=trainer.position)
 
 
 class Interruption(Exception):

@@ -61,8 +61,8 @@ class TrainingConfig:
 
     Args:
         batch_tokens: Positions (padding included) of the longer side in one optimiser step.
-        micro_batch_tokens: Most positions that go through the machine at once; 0 for `batch_tokens`.
-            A smaller value accumulates gradients, so that `batch_tokens` holds on any machine.
+        micro_batch_tokens: Positions that a device holds at once, about; 0 for its share of `batch_tokens`.
+            A smaller value accumulates gradients: a step has the same `batch_tokens` on any machine.
         steps: Optimiser steps.
         warmup_steps: Steps of linear warm-up before the inverse-square-root decay.
         peak_learning_rate: Rate at the end of the warm-up; 0 for Noam's `(hidden_dim * warmup_steps)**-0.5`.

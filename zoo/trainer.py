@@ -21,11 +21,13 @@ Evaluate = Callable[[keras.Model], Mapping[str, float]]
 class Trainer:
     """Runs `model.fit` in stretches of `evaluate_every` updates and writes a checkpoint after each.
 
-    Every micro-batch carries the weight `accumulation / tokens of the whole update`, so that the gradient is the
-    mean over the real tokens of the update, however it is cut into micro-batches or spread over devices.
+    A batch is an update on any machine. It is cut into micro-batches that fit the devices, each with the weight
+    `accumulation / tokens of the whole update`: the gradient is the mean over the real tokens of the update, however
+    it is cut into micro-batches or spread over devices, and a run may go on with other devices than it began with.
 
     Args:
-        model: A built model that maps `{"source", "target"}` to logits.
+        model: A built model that maps `{"source", "target"}` to logits. If it was made under a tf.distribute
+            strategy, so must the trainer be; it then uses all devices of it.
         config: How to train.
         folder: Where checkpoints, `log.jsonl` and the state to resume from are kept. A run that finds a state
             there goes on from it.
@@ -44,7 +46,9 @@ class Trainer:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.scalars = ScalarLog(self.folder / "tensorboard")
-        self.accumulation = accumulation_steps(config)
+        strategy = getattr(model, "distribute_strategy", None)
+        self.replicas = strategy.num_replicas_in_sync if strategy else 1
+        self.accumulation = accumulation_steps(config, self.replicas)
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
         model.compile(
             optimizer=make_optimizer(config, model.config.hidden_dim, self.accumulation),
@@ -70,7 +74,7 @@ class Trainer:
         """Trains to the last step and returns the final weights by name.
 
         Args:
-            batches: Micro-batches, endless, from `position` on: `source` `[B, S]` and `target` `[B, T + 1]`. If it
+            batches: The updates, endless, from `position` on: `source` `[B, S]` and `target` `[B, T + 1]`. If it
                 has a method `position(consumed)`, as `zoo.batching.BatchStream`, resuming goes on exactly there.
 
         Returns:
@@ -81,7 +85,7 @@ class Trainer:
             first = self.position
             place = getattr(batches, "position", lambda consumed: first)
             with Progress(self.config.steps, self.step) as progress:
-                examples = weighted(iter(batches), self.accumulation, progress.count)
+                examples = micro_batches(batches, self.accumulation, self.replicas, progress.count)
                 # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
                 beginning = [*itertools.islice(examples, 1)]
                 self.model.fit(
@@ -103,6 +107,7 @@ class Trainer:
     def end_stretch(self, step: int, position: tuple[int, int], loss: float, progress: Progress) -> bool:
         """Writes the checkpoint of this step and looks at the dev set; returns whether to go on."""
         self.facts |= {"step": step, "position": list(position)}
+        self._begin_update()
         arrays = named_arrays(self.model)
         save_arrays(self.folder / f"step-{self.step:07d}.safetensors", arrays)
         figures = {"step": self.step, "epoch": position[0], "train_loss": loss, **progress.figures()}
@@ -129,11 +134,27 @@ class Trainer:
         return bool(self.config.patience and self.facts["best_step"]) and waited >= self.config.patience
 
     def _state(self):
-        """Everything that one update hands on to the next: weights, moments, counters, seeds."""
-        counted = {id(variable) for metric in self.model.metrics for variable in metric.variables}
-        kept = (variable for variable in self.model.variables if id(variable) not in counted)
-        variables = itertools.chain(kept, self.model.optimizer.variables)
-        return {f"{i:05d}": variable for i, variable in enumerate(variables)}
+        """Everything that one update hands on to the next, on any devices: weights, moments, seeds."""
+        metrics = (variable for metric in self.model.metrics for variable in metric.variables)
+        left_out = {id(variable) for variable in (*metrics, *self._counters())}
+        variables = itertools.chain(self.model.variables, self.model.optimizer.variables)
+        kept = (variable for variable in variables if id(variable) not in left_out)
+        return {f"{i:05d}": variable for i, variable in enumerate(kept)}
+
+    def _counters(self):
+        """Variables of the optimiser that count and add up micro-batches."""
+        for variable in self.model.optimizer.variables:
+            if variable.path.endswith(("/iteration", "gradient_accumulator")):
+                yield variable
+
+    def _begin_update(self):
+        """Makes the optimiser expect the first micro-batch of an update.
+
+        It expects another one if it scales losses, as it then skips each micro-batch that overflows.
+        """
+        for variable in self._counters():
+            micro_batches = self.step * self.accumulation if variable.path.endswith("/iteration") else 0
+            variable.assign(np.full(variable.shape, micro_batches, variable.dtype))
 
     def _save(self):
         arrays = {name: np.asarray(variable) for name, variable in self._state().items()}
@@ -153,6 +174,7 @@ class Trainer:
         for name, variable in state.items():
             variable.assign(arrays[name])
         self.facts = facts
+        self._begin_update()
 
 
 class _Stretch(keras.callbacks.Callback):
@@ -172,7 +194,7 @@ class _Stretch(keras.callbacks.Callback):
             self.model.stop_training = True  # The last stretch may be shorter than the others.
 
     def on_epoch_end(self, epoch, logs=None):
-        position = self._place(self._batches)
+        position = self._place(self._batches // self._trainer.accumulation)
         if not self._trainer.end_stretch(self._step, position, float(logs["loss"]), self._progress):
             self.model.stop_training = True
 
@@ -188,9 +210,9 @@ class _UpdateMean(keras.metrics.Mean):
         return super().update_state(values)
 
 
-def accumulation_steps(config: TrainingConfig) -> int:
-    """Micro-batches to an update, so that none has more than `micro_batch_tokens`."""
-    return -(-config.batch_tokens // (config.micro_batch_tokens or config.batch_tokens))
+def accumulation_steps(config: TrainingConfig, replicas: int = 1) -> int:
+    """Micro-batches to an update, so that a device has about `micro_batch_tokens` positions at once."""
+    return -(-config.batch_tokens // (replicas * config.micro_batch_tokens or config.batch_tokens))
 
 
 def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 1) -> keras.optimizers.Optimizer:
@@ -202,29 +224,33 @@ def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 
         schedule = InverseSquareRoot.noam(hidden_dim, config.warmup_steps, **tail)
     if accumulation > 1:
         schedule = PerUpdate(schedule, accumulation)
-    return keras.optimizers.Adam(
-        schedule,
-        beta_1=0.9,
-        beta_2=0.98,
-        epsilon=1e-9,
-        gradient_accumulation_steps=accumulation if accumulation > 1 else None,
-    )
+    values = {"learning_rate": schedule, "beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
+    if keras.backend.backend() == "tensorflow":
+        from zoo.tf.adam import Adam
+
+        return Adam(**values, accumulation_steps=accumulation)
+    return keras.optimizers.Adam(**values, gradient_accumulation_steps=accumulation if accumulation > 1 else None)
 
 
-def weighted(
-    batches: Iterator[Mapping[str, np.ndarray]], accumulation: int, count: Callable[[int], None]
+def micro_batches(
+    batches: Iterable[Mapping[str, np.ndarray]], accumulation: int, replicas: int, count: Callable[[int], None]
 ) -> Iterator[tuple]:
-    """Micro-batches as `(inputs, labels, weights)` whose weighted sum is the mean over an update's real tokens.
+    """Cuts each batch into `accumulation` examples `(inputs, labels, weights)`, each even over `replicas`.
 
-    The tokens of each update are reported to `count`.
+    Rows of padding fill up. The weighted sum over the examples of a batch, divided by `accumulation` as a mean over
+    micro-batches is, is the mean over the real tokens of the batch, whose number is reported to `count`.
     """
-    while group := list(itertools.islice(batches, accumulation)):
-        tokens = sum(np.count_nonzero(batch["target"][:, 1:]) for batch in group)
-        count(int(tokens))
-        for batch in group:
-            inputs = {"source": batch["source"], "target": batch["target"][:, :-1]}
-            weights = np.full(len(batch["source"]), accumulation / max(1, tokens), "float32")
-            yield inputs, batch["target"][:, 1:], weights
+    for batch in batches:
+        rows = -len(batch["source"]) % (accumulation * replicas)
+        source, target = (np.pad(batch[name], ((0, rows), (0, 0))) for name in ("source", "target"))
+        tokens = int(np.count_nonzero(target[:, 1:]))
+        count(tokens)
+        for s, t in zip(np.split(source, accumulation), np.split(target, accumulation)):
+            yield (
+                {"source": s, "target": t[:, :-1]},
+                t[:, 1:],
+                np.full(len(s), accumulation / max(1, tokens), "float32"),
+            )
 
 
 def as_dataset(batches: Iterator[tuple]) -> Iterable:

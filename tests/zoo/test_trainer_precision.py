@@ -6,7 +6,7 @@ import itertools
 import keras
 import numpy as np
 import pytest
-from trainer_checks import CONFIG, corpus, history, make, make_real, micro_batches, stream, train, whole_batches
+from trainer_checks import CONFIG, corpus, history, make, make_real, stream, train, whole_batches
 
 from zoo.arrays import named_arrays
 from zoo.batching import BatchStream
@@ -24,9 +24,8 @@ def whole_losses(tmp_path_factory):
 @pytest.mark.parametrize("micro_batch_tokens", [0, 32])
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
 def test_half_precision_trains(tmp_path, whole_losses, precision, micro_batch_tokens):
-    batches = micro_batches() if micro_batch_tokens else whole_batches()
     changes = {"micro_batch_tokens": micro_batch_tokens, "precision": precision, "steps": 60, "evaluate_every": 20}
-    trainer, mean = train(make(eager=False, dtype=precision), batches, tmp_path, **changes)
+    trainer, mean = train(make(eager=False, dtype=precision), whole_batches(), tmp_path, **changes)
     scaled = isinstance(trainer.model.optimizer, keras.optimizers.LossScaleOptimizer)
     assert scaled == (precision == "mixed_float16")
     losses = [line["train_loss"] for line in history(tmp_path)]
@@ -52,6 +51,6 @@ def test_an_overflow_costs_an_update_and_nothing_else(tmp_path):
 
 def test_the_real_model_trains_in_half_precision_with_accumulation(tmp_path):
     model = make_real(dropout=True, precision="mixed_float16")
-    _, mean = train(model, micro_batches(), tmp_path, precision="mixed_float16", micro_batch_tokens=32, steps=4)
+    _, mean = train(model, whole_batches(), tmp_path, precision="mixed_float16", micro_batch_tokens=32, steps=4)
     assert all(np.isfinite(array).all() for array in mean.values())
     assert np.isfinite([line["train_loss"] for line in history(tmp_path)]).all()

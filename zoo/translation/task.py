@@ -83,7 +83,7 @@ def train(
     trainer = Trainer(model, settings, folder / "training", look)
     batches = BatchStream(
         corpus,
-        -(-settings.batch_tokens // trainer.accumulation),
+        settings.batch_tokens,
         seed=settings.seed,
         start=trainer.position,
         pad_multiple=8 if keras.backend.backend() == "jax" else 1,
@@ -137,7 +137,7 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
         raise ValueError(f"{folder} holds a finished checkpoint. Train into another folder; nothing was changed.")
     if path.exists():
         begun = from_dict(Recipe, json.loads(path.read_text("utf-8")))
-        if begun != recipe:
+        if _same_on_any_machine(begun) != _same_on_any_machine(recipe):
             raise ValueError(
                 f"{folder} was begun with another recipe ({_difference(begun, recipe)}). "
                 "Use that one to go on, or another folder; nothing was changed."
@@ -262,6 +262,10 @@ def _describe(pairs, encoded):
         return f"{len(encoded):,} pairs"
     pairs.report.too_long = encoded.too_long
     return str(pairs.report)
+
+
+def _same_on_any_machine(recipe):
+    return dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, micro_batch_tokens=0))
 
 
 def _difference(begun, asked):

@@ -9,7 +9,7 @@ import tensorflow as tf
 from zoo.batching import BatchStream, token_batches
 from zoo.encoded_corpus import EncodedCorpus, TokenRows
 from zoo.tf.pipeline import training_dataset
-from zoo.trainer import weighted
+from zoo.trainer import micro_batches
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def corpus():
 
 
 def examples(batches):
-    return weighted(iter(batches), 1, lambda tokens: None)
+    return micro_batches(batches, 1, 1, lambda tokens: None)
 
 
 def test_batches_arrive_unchanged_and_end(corpus):

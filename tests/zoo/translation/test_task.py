@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.arrays import assign_arrays, load_arrays, named_arrays
+from zoo.arrays import load_arrays, named_arrays
 from zoo.config import ModelConfig, Recipe, TrainingConfig, from_dict, to_dict
 from zoo.encoded_corpus import encode_corpus
 from zoo.tokenizer import Tokenizer, train_tokenizer
@@ -214,6 +214,10 @@ def test_another_recipe_is_refused(begun, corpus, recipe, message):
     with pytest.raises(ValueError, match=message):
         run(begun, corpus, recipe)
     assert contents(begun) == before
+
+
+def test_micro_batches_of_another_size_are_the_same_recipe(begun):
+    assert task.prepare_folder(begun, changed("micro_batch_tokens", 0)) == begun
 
 
 def test_another_vocabulary_is_refused(begun, corpus):
