@@ -48,7 +48,9 @@ def test_files_are_found():
 @pytest.mark.parametrize("path", LIBRARY, ids=ids)
 def test_library_needs_keras_and_numpy_only(path):
     own = {"keras_transformer", "keras_transformer_guard"}
-    assert roots(path) <= {"keras", "numpy", *own} | set(sys.stdlib_module_names)
+    backend = {"tensorflow"} if path.name == "replicas.py" else set()  # Inside a function.
+    assert roots(path) <= {"keras", "numpy", *own} | backend | set(sys.stdlib_module_names)
+    assert not BACKENDS & roots(path, top_level=True)
     assert not any(name.startswith("keras.src") for name in imports(path)), "a private Keras path"
 
 
@@ -60,7 +62,7 @@ def test_library_points_down(path):
         "ops": ["ops"],
         "layers": ["ops", "layers"],
         "decoding": ["ops", "decoding"],
-        "training": ["training"],
+        "training": ["ops", "training"],
         "keras_transformer": ["ops", "layers", "decoding", "training"],
     }[folder]
     for name in imports(path):

@@ -1,5 +1,6 @@
 """Trains a model by a TrainingConfig: accumulates, logs, evaluates, keeps the best, averages, resumes."""
 
+import contextlib
 import itertools
 import json
 import math
@@ -9,7 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import keras
 import numpy as np
 
-from keras_transformer.training import InverseSquareRoot, PerUpdate, TokenCrossEntropy, average_arrays
+from keras_transformer.training import (
+    InverseSquareRoot,
+    PerUpdate,
+    TokenCrossEntropy,
+    average_arrays,
+    prepare_replicas,
+)
 from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
 from zoo.config import TrainingConfig
 from zoo.progress import Progress
@@ -27,7 +34,7 @@ class Trainer:
 
     Args:
         model: A built model that maps `{"source", "target"}` to logits. If it was made under a tf.distribute
-            strategy, so must the trainer be; it then uses all devices of it.
+            strategy, all devices of that train together.
         config: How to train.
         folder: Where checkpoints, `log.jsonl` and the state to resume from are kept. A run that finds a state
             there goes on from it.
@@ -46,17 +53,18 @@ class Trainer:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.scalars = ScalarLog(self.folder / "tensorboard")
-        strategy = getattr(model, "distribute_strategy", None)
+        strategy = getattr(model, "distribute_strategy", None)  # TensorFlow has one.
         self.replicas = strategy.num_replicas_in_sync if strategy else 1
         self.accumulation = accumulation_steps(config, self.replicas)
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
-        model.compile(
-            optimizer=make_optimizer(config, model.config.hidden_dim, self.accumulation),
-            loss=TokenCrossEntropy(config.label_smoothing, reduction="sum"),
-        )
-        # Past Keras's tracking of attributes, as `compile` sets it.
-        object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
-        model.optimizer.build(model.trainable_variables)
+        with strategy.scope() if strategy else contextlib.nullcontext():
+            prepare_replicas(model).compile(
+                optimizer=make_optimizer(config, model.config.hidden_dim, self.accumulation),
+                loss=TokenCrossEntropy(config.label_smoothing, reduction="sum"),
+            )
+            # Past Keras's tracking of attributes, as `compile` sets it.
+            object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
+            model.optimizer.build(model.trainable_variables)
         if self._state_path.exists():
             self._restore()
 

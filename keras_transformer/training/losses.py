@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.ops.replicas import num_replicas, sum_over_replicas
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class TokenCrossEntropy(keras.losses.Loss):
@@ -18,8 +20,9 @@ class TokenCrossEntropy(keras.losses.Loss):
     Args:
         label_smoothing: The mass e spread evenly over the vocabulary.
         pad_id: Label that does not count; None if all do.
-        reduction: "mean" divides the sum by the sum of the weights of real tokens; "sum" does not, for callers
-            whose `sample_weight` holds the division already (gradient accumulation, several devices).
+        reduction: "mean" divides the sum by the sum of the weights of real tokens, those of all replicas under a
+            `tf.distribute` strategy; "sum" does not, for callers whose `sample_weight` holds the division already
+            (gradient accumulation).
 
     Call arguments:
         y_true: Integers `[B, T]`.
@@ -69,7 +72,9 @@ class TokenCrossEntropy(keras.losses.Loss):
                 )
             weights = weights * ops.reshape(sample_weight, (*ops.shape(sample_weight), *(1,) * missing))
         total = ops.sum(weights * smoothed_cross_entropy(y_true, y_pred, self.label_smoothing))
-        return total if self.reduction == "sum" else ops.divide_no_nan(total, ops.sum(weights))
+        if self.reduction == "sum":
+            return total
+        return _share_of_mean(total, ops.sum(weights), ops.cast(ops.shape(y_true)[0], "float32"))
 
     def call(self, y_true, y_pred):
         return smoothed_cross_entropy(y_true, y_pred, self.label_smoothing)
@@ -81,6 +86,21 @@ class TokenCrossEntropy(keras.losses.Loss):
             "label_smoothing": self.label_smoothing,
             "pad_id": self.pad_id,
         }
+
+
+def _share_of_mean(total, weight, rows):
+    """What this replica adds to the mean over all; Keras sums the gradients of the replicas.
+
+    Of the values Keras reports the mean over the replicas, each times their number and weighted by its rows: the value
+    is scaled so that this is the mean over the tokens of all. The gradient is not.
+    """
+    replicas = num_replicas()
+    if replicas == 1:
+        return ops.divide_no_nan(total, weight)
+    all_weight, all_rows = ops.unstack(sum_over_replicas(ops.stack([weight, rows])))
+    share = ops.divide_no_nan(total, all_weight)
+    reported = share * ops.divide_no_nan(all_rows, replicas * rows)
+    return share + ops.stop_gradient(reported - share)
 
 
 def _fits(received, expected):

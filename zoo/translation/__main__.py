@@ -56,7 +56,8 @@ def run_train(options) -> None:
     tokenizer = Tokenizer.load(options.vocabulary) if options.vocabulary else None
     initial = zoo.load(options.initial) if options.initial else None
     dev = _corpus(options, "dev_")
-    task.train(recipe, _corpus(options), dev, options.output, card, tokenizer, initial, _log)
+    strategy = _strategy(options.strategy)
+    task.train(recipe, _corpus(options), dev, options.output, card, tokenizer, initial, _log, strategy)
     _log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
@@ -127,6 +128,7 @@ def _parser():
     first = train.add_mutually_exclusive_group()
     first.add_argument("--vocabulary", help="file written by the command vocabulary; learned anew by default")
     first.add_argument("--initial", help="checkpoint to fine-tune, by name or folder")
+    train.add_argument("--strategy", choices=["mirrored"], help="mirrored: train on all GPUs of this machine")
     train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
     train.add_argument("--tokenize", default="13a", help="sacrebleu's tokeniser; none for text tokenised already")
     train.add_argument("--lowercase", action="store_true", help="score without case")
@@ -175,6 +177,21 @@ def _corpus(options, prefix=""):
         name: getattr(options, prefix + name) for name in ("source", "target", "data", "columns", "languages", "split")
     }
     return open_pairs(**values)
+
+
+def _strategy(name):
+    if name is None:
+        return None
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"--strategy {name} needs the TensorFlow backend. Received: KERAS_BACKEND={keras.backend.backend()}. "
+            "Unset it, or leave out --strategy."
+        )
+    from zoo.tf import distribution
+
+    return distribution.mirrored_strategy()
 
 
 def _line(text):

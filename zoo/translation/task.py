@@ -1,5 +1,6 @@
 """Training a translator: corpus, vocabulary, model, loss, search and score put together."""
 
+import contextlib
 import dataclasses
 import filecmp
 import itertools
@@ -7,6 +8,7 @@ import json
 import os
 import pathlib
 import shutil
+import typing
 from collections.abc import Callable, Iterable, Sequence
 
 import keras
@@ -44,6 +46,7 @@ def train(
     tokenizer: Tokenizer | None = None,
     initial: Translator | None = None,
     log: Callable[[str], None] = print,
+    strategy: typing.Any = None,
 ) -> Translator:
     """Trains a translator and writes it to `folder/checkpoint`; goes on where an earlier run in `folder` stopped.
 
@@ -56,6 +59,8 @@ def train(
         initial: A translator to start from, with its weights and vocabulary, instead of random weights: for
             fine-tuning. Its model must have the sizes of the recipe's.
         log: Told what happens.
+        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device. The
+            training is the same on any number, and a run may go on with another.
 
     Raises:
         ValueError: If `folder` holds anything else or was begun with another `tokenizer` or corpus, a corpus has no
@@ -73,10 +78,11 @@ def train(
         raise ValueError("The dev corpus has no pair. It decides which checkpoint is kept: give one.")
     keras.utils.set_random_seed(settings.seed)
     config = dataclasses.replace(recipe.model, vocabulary_size=tokenizer.vocabulary_size)
-    model = Seq2Seq(config, dtype=settings.precision)
-    model.build()
-    if initial is not None:
-        assign_arrays(model, named_arrays(initial.model), "The translator to start from")
+    with strategy.scope() if strategy else contextlib.nullcontext():
+        model = Seq2Seq(config, dtype=settings.precision)
+        model.build()
+        if initial is not None:
+            assign_arrays(model, named_arrays(initial.model), "The translator to start from")
     log(f"{model.count_params():,} parameters, vocabulary of {config.vocabulary_size:,}")
     translator = Translator(model, tokenizer, card, max_source_tokens=min(128, settings.max_tokens))
     look = DevSet(dev_pairs, translator, settings.score, card.get("bleu", {}), log)
@@ -88,8 +94,11 @@ def train(
         start=trainer.position,
         pad_multiple=8 if keras.backend.backend() == "jax" else 1,
     )
-    if trainer.accumulation > 1:
-        log(f"{trainer.accumulation} micro-batches are accumulated to {settings.batch_tokens:,} tokens a step")
+    if trainer.accumulation * trainer.replicas > 1:
+        log(
+            f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
+            f"{trainer.accumulation} micro-batch{'es' * (trainer.accumulation > 1)} each"
+        )
     average, best = trainer.fit(batches), trainer.best()
     candidates = {"average": average, "best": best, "mean of both": average_arrays([average, best])}
     final = _finish(candidates, look, Seq2Seq(config), translator, recipe, folder, log)

@@ -8,10 +8,13 @@ import re
 import subprocess
 import sys
 
+import keras
 import pytest
 import sacrebleu
+from strategies import REPLICAS, mirrored
 
 import zoo
+from zoo.tf import distribution
 from zoo.tokenizer import Tokenizer
 from zoo.translation.__main__ import main
 
@@ -135,7 +138,8 @@ TINY = [
 ]
 
 
-def test_vocabulary_and_training(files, tmp_path, capsys):
+def test_vocabulary_and_training_on_two_devices(files, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(distribution, "mirrored_strategy", mirrored)
     corpus = ["--source", files / "train.source", "--target", files / "train.target"]
     status, out, err = call(capsys, "vocabulary", *corpus, "--size", 300, "--output", tmp_path / "vocabulary")
     assert (status, out) == (0, "")
@@ -147,8 +151,10 @@ def test_vocabulary_and_training(files, tmp_path, capsys):
     dev = ["--dev-source", files / "dev.source", "--dev-target", files / "dev.target"]
     command = ["train", "--recipe", "tiny", *settings, *corpus, *dev, "--vocabulary", tmp_path / "vocabulary"]
     command += ["--card", tmp_path / "card.json", "--tokenize", "none", "--output", tmp_path / "run"]
+    command += ["--strategy", "mirrored"]
     status, out, err = call(capsys, *command)
     assert (status, out) == (0, ""), err
+    assert f"tokens a step: {REPLICAS} devices, 1 micro-batch each" in err
     assert "step 2" in err and f"written: {tmp_path / 'run' / 'checkpoint'}" in err
     card = zoo.load(tmp_path / "run" / "checkpoint").card
     assert card["name"] == "mine" and card["licence"] == "CC0" and card["recipe"]["training"]["steps"] == 2
@@ -159,6 +165,14 @@ def test_vocabulary_and_training(files, tmp_path, capsys):
     assert (status, out) == (2, "") and err.count("\n") == 1
     assert "holds a finished checkpoint" in err
     assert json.loads((tmp_path / "run" / "checkpoint" / "card.json").read_text("utf-8")) == card
+
+
+def test_a_strategy_needs_tensorflow(files, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    command = ["train", *corpus_of(files), "--dev-data", files / "dev.tsv", "--output", tmp_path / "run"]
+    status, out, err = call(capsys, *command, "--strategy", "mirrored")
+    assert (status, out) == (2, "") and "needs the TensorFlow backend. Received: KERAS_BACKEND=jax" in err
+    assert not (tmp_path / "run").exists()
 
 
 def corpus_of(files, name="train"):

@@ -1,0 +1,114 @@
+"""`fit` under MirroredStrategy is the training of one device: weights, loss and metrics."""
+
+import contextlib
+
+import keras
+import layer_checks as checks
+import numpy as np
+import pytest
+import tensorflow as tf
+from strategies import REPLICAS, mirrored
+
+from keras_transformer import EncoderBlock, PositionalEncoding, TokenEmbedding
+from keras_transformer.training import TokenCrossEntropy, prepare_replicas
+
+if keras.backend.backend() != "tensorflow":
+    pytest.skip("tf.distribute belongs to TensorFlow", allow_module_level=True)
+
+V, LONGEST = 17, 9
+# An uneven first batch, a batch smaller than the replicas, a last one that does not divide.
+ROWS = (7, 8, 1, 6, 3)
+
+
+def examples(rows):
+    """Batches of so many rows, short rows first: the replicas have different numbers of tokens."""
+    rng = np.random.default_rng(0)
+    for count in rows:
+        lengths = np.sort(rng.integers(1, LONGEST + 1, count))
+        ids = rng.integers(1, V, (count, lengths[-1])) * checks.lengths_mask(lengths, lengths[-1])
+        yield ids.astype("int32"), (ids % (V - 1) + (ids > 0)).astype("int32")
+
+
+def dataset(rows, once=False):
+    """With `once`, a data set that goes on where it was left, as one of a Python iterator does."""
+    spec, stream = tf.TensorSpec((None, None), tf.int32), examples(rows)
+    data = tf.data.Dataset.from_generator(lambda: stream if once else examples(rows), output_signature=(spec, spec))
+    return data.apply(tf.data.experimental.assert_cardinality(len(rows)))
+
+
+def tagger(precision="float32"):
+    """One block of ours."""
+    ids = keras.Input((None,), dtype="int32")
+    x = PositionalEncoding(dtype=precision)(TokenEmbedding(V, 8, dtype=precision)(ids))
+    return keras.Model(ids, keras.layers.Dense(V, dtype=precision)(EncoderBlock(2, 16, dtype=precision)(x)))
+
+
+def small():
+    return keras.Sequential([keras.layers.Embedding(V, 8), keras.layers.Dense(V)])  # Not built yet.
+
+
+def compiled(replicas, make_model, loss=None, prepare=prepare_replicas):
+    keras.utils.set_random_seed(3)
+    with contextlib.nullcontext() if replicas == 1 else mirrored().scope():
+        model = prepare(make_model())
+        model.compile(keras.optimizers.SGD(0.3), loss or TokenCrossEntropy(0.1), metrics=["accuracy"])
+    return model
+
+
+def fit(model, rows, once=False, **arguments):
+    """The model, and the losses and accuracies of its training."""
+    return model, model.fit(dataset(rows, once), verbose=0, shuffle=False, **arguments).history
+
+
+def assert_same(found, expected, atol=1e-5):
+    (model, history), (other, other_history) = found, expected
+    for variable, wanted in zip(model.weights, other.weights, strict=True):
+        np.testing.assert_allclose(checks.numpy(variable), checks.numpy(wanted), atol=atol, err_msg=variable.path)
+    assert history.keys() == other_history.keys() >= {"loss", "accuracy"}
+    for name, values in history.items():
+        np.testing.assert_allclose(values, other_history[name], rtol=10 * atol, err_msg=name)
+
+
+@pytest.fixture(scope="module")
+def one_device():
+    model = compiled(1, tagger)
+    before = model.get_weights()
+    model, history = fit(model, ROWS, epochs=4)
+    assert model.optimizer.iterations == 20
+    assert max(np.abs(new - old).max() for new, old in zip(model.get_weights(), before)) > 0.1
+    return model, history
+
+
+def test_weights_loss_and_metrics_are_those_of_one_device(one_device):
+    model, history = fit(compiled(REPLICAS, tagger), ROWS, epochs=4)
+    assert_same((model, history), one_device)
+    figures = [trained.evaluate(dataset(ROWS), verbose=0) for trained in (model, one_device[0])]
+    np.testing.assert_allclose(*figures, rtol=1e-4)
+
+
+def test_half_precision_differs_by_about_its_rounding(one_device):
+    one, several = (fit(compiled(count, lambda: tagger("mixed_bfloat16")), ROWS, epochs=4) for count in (1, REPLICAS))
+    rounding = max(np.abs(a - b).max() for a, b in zip(one[0].get_weights(), one_device[0].get_weights()))
+    assert_same(several, one, atol=2 * rounding)
+    assert rounding < 0.05
+
+
+def test_no_batch_of_an_iterator_is_lost():
+    one, several = (fit(compiled(count, small), (8, 4, 8), once=True, steps_per_epoch=3) for count in (1, REPLICAS))
+    assert_same(several, one)
+
+
+def test_keras_still_needs_preparation():
+    """When one of these no longer fails, `prepare_replicas` may be shorter, or go."""
+    unprepared = {"make_model": small, "prepare": lambda model: model}
+    with pytest.raises(Exception, match="AddN must have the same size and shape"):
+        fit(compiled(REPLICAS, **unprepared), (7,))
+    with pytest.raises(UserWarning, match="ran out of data"):
+        fit(compiled(REPLICAS, **unprepared), (8, 4, 8), once=True, steps_per_epoch=3)
+
+
+def test_the_loss_of_keras_is_not_that_of_one_device():
+    """What the tests above would see if the loss were a mean of means."""
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
+    one, several = (fit(compiled(count, small, loss), (8, 8)) for count in (1, REPLICAS))
+    assert np.abs(several[0].get_weights()[0] - one[0].get_weights()[0]).max() > 1e-3

@@ -1,0 +1,8 @@
+"""Training on all devices of a machine."""
+
+import tensorflow as tf
+
+
+def mirrored_strategy() -> tf.distribute.Strategy:
+    """One replica on each GPU that TensorFlow sees, or on each logical CPU if there is none; one device works too."""
+    return tf.distribute.MirroredStrategy()
