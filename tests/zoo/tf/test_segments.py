@@ -1,0 +1,84 @@
+"""Segments in a graph are those of Python, and so is what is made of them."""
+
+import random
+
+import pytest
+import tensorflow as tf
+
+from zoo.tokenizer import train_tokenizer
+from zoo.translation.segments import join_segments, split_text
+
+pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
+from zoo.tf.segments import join_texts, segment_counts, split_texts
+from zoo.tf.tokenizers import GraphTokenizer
+
+WORDS = [
+    "the",
+    "small",
+    "dog",
+    "sees",
+    "a",
+    "large",
+    "house",
+    "and",
+    "der",
+    "kleine",
+    "Hund",
+    "sieht",
+    "ein",
+    "großes",
+    "Haus",
+]
+PYTHON = train_tokenizer([" ".join(random.Random(0).choices(WORDS, k=8)) for _ in range(500)], 380)
+GRAPH = GraphTokenizer(PYTHON)
+JOINTS = [" ", " ", " ", "  ", "\n", "\r\n", "\r", "\n\n", ". ", '." ', "!\u00a0", "?", "… ", "\u2003", "\t", "\x1f"]
+
+
+def random_text(generator):
+    parts = []
+    for _ in range(generator.randrange(30)):
+        word = generator.choice([*WORDS, "🙂", "漢字", "\u200b", "x" * 40, ""])
+        parts.append(word + generator.choice(JOINTS))
+    return "".join(parts)
+
+
+TEXTS = ["", " ", "\n", " \r\n \n", "a", "\na\n", " a\r\n\r\nb ", "漢" * 50, "." * 60, "a. " * 40]
+TEXTS += [random_text(random.Random(seed)) for seed in range(150)]
+
+
+@pytest.fixture(scope="module", params=[7, 12, 40, 1000])
+def both(request):
+    """(max_tokens, segments of Python, segments of the graph)."""
+    graph = tf.function(lambda texts: split_texts(texts, GRAPH, request.param))
+    return request.param, [split_text(text, PYTHON, request.param) for text in TEXTS], graph(tf.constant(TEXTS))
+
+
+def test_the_segments_are_those_of_python(both):
+    max_tokens, expected, found = both
+    rows = found.parts.merge_dims(1, 2).to_list()
+    assert [[part.decode() for part in row] for row in rows] == [[part.text for part in parts] for parts in expected]
+    assert segment_counts(found).numpy().tolist() == [len(parts) for parts in expected]
+    assert max(map(len, PYTHON.encode([part.decode() for row in rows for part in row]))) <= max_tokens
+
+
+def test_translations_are_joined_as_in_python(both):
+    _, expected, found = both
+    translations = tf.strings.join(["<", tf.strings.upper(found.parts.flat_values), ">"])
+
+    class Candidate:
+        def __init__(self, text, score=0.0):
+            self.text, self.score = text, score
+
+    for parts, text in zip(expected, join_texts(found, translations).numpy(), strict=True):
+        upper = (tf.strings.upper(part.text).numpy().decode() for part in parts)
+        assert text.decode() == join_segments(parts, [[Candidate(f"<{part}>")] for part in upper], Candidate)[0].text
+
+
+def test_single_texts_and_broken_bytes():
+    one = tf.function(lambda texts: split_texts(texts, GRAPH, 40))
+    for text in TEXTS[:20]:
+        found = one(tf.constant([text])).parts.merge_dims(1, 2).to_list()[0]
+        assert [part.decode() for part in found] == [part.text for part in split_text(text, PYTHON, 40)]
+    found = one(tf.constant([b"a \xff b"])).parts.flat_values.numpy()
+    assert [part.decode() for part in found] == ["a \ufffd b"]
+    assert one(tf.constant([], tf.string)).parts.nrows() == 0

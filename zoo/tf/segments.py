@@ -1,0 +1,98 @@
+"""Texts cut into segments in a graph, as `zoo.translation.segments` cuts them in Python, and put together again."""
+
+from typing import NamedTuple
+
+import tensorflow as tf
+
+from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
+
+_LINE_BREAK = r"(\r\n|\n|\r)"
+# What Python takes for white space; RE2's \s is ASCII.
+_SPACE = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
+_SENTENCE_END = rf"([.!?…。！？؟][\"'»”’)\]]*){_SPACE}+"
+
+
+class Segments(NamedTuple):
+    """The segments of texts `[B]` and what holds them together.
+
+    `parts` is string `[B, (lines and line breaks), (segments)]`, `breaks` string `[B, (lines and line breaks)]`: a
+    line break, or empty where there is a line, whose segments are in `parts`.
+    """
+
+    parts: tf.RaggedTensor
+    breaks: tf.RaggedTensor
+
+
+def split_texts(texts: tf.Tensor, tokenizer: GraphTokenizer, max_tokens: int) -> Segments:
+    """Cuts texts `[B]` at line breaks, and long lines at ends of sentences, at spaces or anywhere."""
+    texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
+    pieces = tensorflow_text.regex_split(texts, _LINE_BREAK, keep_delim_regex_pattern=_LINE_BREAK)
+    flat = pieces.flat_values
+    is_break = tf.strings.regex_full_match(flat, _LINE_BREAK)
+    lines = tf.strings.regex_replace(tf.where(is_break, "", flat), rf"\A{_SPACE}+|{_SPACE}+\z", "")
+    parts = _kept(lines, tf.not_equal(lines, ""))
+    for split, separator in ((_sentences, " "), (_words, " "), (_characters, "")):
+        parts = _fitting(parts, split, separator, tokenizer, max_tokens)
+    return Segments(pieces.with_flat_values(parts), pieces.with_flat_values(tf.where(is_break, flat, "")))
+
+
+def join_texts(segments: Segments, translations: tf.Tensor) -> tf.Tensor:
+    """Texts `[B]` made of the translations of the segments, which come flat."""
+    parts = segments.parts.with_flat_values(translations)
+    lines = tf.strings.reduce_join(parts, axis=-1, separator=" ")
+    texts = tf.strings.reduce_join(tf.strings.join([lines, segments.breaks]), axis=-1)
+    return tf.where(tf.equal(segment_counts(segments), 0), "", texts)
+
+
+def segment_counts(segments: Segments) -> tf.Tensor:
+    """Segments of each text: int64 `[B]`."""
+    return tf.reduce_sum(segments.parts.row_lengths(axis=2), axis=1)
+
+
+def _fitting(parts, split, separator, tokenizer, max_tokens):
+    """`parts` `[N, (segments)]` with those of more than `max_tokens` tokens split, and packed as far as they fit."""
+    texts = parts.flat_values
+    long = tokenizer.encode(texts).row_lengths() > max_tokens
+
+    def cut():
+        pieces = tf.concat([split(tf.where(long, texts, "")), _kept(texts, ~long)], axis=1)
+        return parts.with_values(_packed(pieces, separator, tokenizer, max_tokens)).merge_dims(1, 2)
+
+    return tf.cond(tf.reduce_any(long), cut, lambda: parts)
+
+
+def _packed(pieces, separator, tokenizer, max_tokens):
+    """Neighbours in ragged `[N, (pieces)]` joined while they have at most `max_tokens` tokens together."""
+    rows, flat = pieces.value_rowids(), pieces.flat_values
+    lengths = tokenizer.encode(flat).row_lengths() if separator else None
+    if lengths is None:  # Characters: at most four bytes, hence four tokens, each, and one for the space before.
+        places = tf.ragged.range(pieces.row_lengths()).flat_values
+        begins = tf.equal(places % max(1, (max_tokens - 1) // 4), 0)
+    else:
+
+        def place(before, piece):
+            row, total, _ = before
+            first = tf.not_equal(piece[0], row) | (total + piece[1] > max_tokens)
+            return piece[0], tf.where(first, piece[1], total + piece[1]), first
+
+        _, _, begins = tf.scan(place, (rows, lengths), (tf.constant(-1, rows.dtype), tf.constant(0, rows.dtype), False))
+    places = tf.cumsum(tf.cast(begins, rows.dtype)) - 1
+    joined = tf.strings.unsorted_segment_join(flat, places, tf.reduce_sum(tf.cast(begins, rows.dtype)), separator)
+    return tf.RaggedTensor.from_value_rowids(joined, tf.boolean_mask(rows, begins), pieces.nrows())
+
+
+def _sentences(texts):
+    return tensorflow_text.regex_split(tf.strings.regex_replace(texts, _SENTENCE_END, r"\1" + "\n"), "\n")
+
+
+def _words(texts):
+    return tensorflow_text.regex_split(texts, _SPACE)
+
+
+def _characters(texts):
+    return tf.strings.unicode_split(texts, "UTF-8")
+
+
+def _kept(texts, kept):
+    """Strings `[N]` as ragged `[N, (0 or 1)]`."""
+    return tf.RaggedTensor.from_row_lengths(tf.boolean_mask(texts, kept), tf.cast(kept, tf.int64))
