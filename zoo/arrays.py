@@ -1,9 +1,11 @@
 """Weights as named arrays, in safetensors files that are written whole or not at all."""
 
+import contextlib
 import json
 import os
 import pathlib
-from collections.abc import Iterable, Mapping
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import safetensors
@@ -84,3 +86,23 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
 def _some(names: Iterable[str]) -> str:
     names = sorted(names)
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "none"
+
+
+@contextlib.contextmanager
+def new_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """A folder to fill, which becomes `folder` when the block ends without an error and is deleted otherwise.
+
+    Raises:
+        ValueError: If `folder` exists.
+    """
+    folder = pathlib.Path(folder)
+    if folder.exists():
+        raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
+    part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
+    part.mkdir(parents=True)
+    try:
+        yield part
+        os.rename(part, folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise

@@ -4,11 +4,12 @@ import hashlib
 import json
 import os
 import pathlib
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+
+from zoo.arrays import new_folder
 
 CARD, CONFIG, WEIGHTS, VOCABULARY = "card.json", "config.json", "model.safetensors", "vocabulary.model"
 CATALOGUE = pathlib.Path(__file__).parent / "weights"
@@ -45,9 +46,6 @@ def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bo
     """
     import safetensors.numpy
 
-    folder = pathlib.Path(folder)
-    if folder.exists():
-        raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
     dtype = "float16" if half else "float32"
     arrays = {name: _contiguous(name, array, dtype) for name, array in checkpoint.arrays.items()}
     files = {
@@ -60,18 +58,12 @@ def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bo
         "parameters": sum(a.size for a in arrays.values()),
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
-    part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-    part.mkdir(parents=True)
-    try:
+    with new_folder(folder) as part:
         for name, content in {**files, CARD: _json(card)}.items():
             with open(part / name, "wb") as file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-        os.rename(part, folder)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
     return card
 
 

@@ -31,16 +31,23 @@ class GraphTokenizer(tf.Module):
         self._model = tokenizer.model
         processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
         self._line_feed = processor.piece_to_id("<0x0A>")
+        self._begins_word = [processor.id_to_piece(i).startswith("\u2581") for i in range(processor.vocab_size())]
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Strings `[B]` to int32 ids `[B, (S)]`, without special ids."""
         return self._subwords().tokenize(texts)
 
-    def source_batch(self, texts: tf.Tensor) -> tf.Tensor:
-        """Strings `[B]` as a model reads them: int32 `[B, S]`, END_ID added, padded."""
+    def source_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Strings `[B]` as a model reads them: int32 ids `[B, (S)]`, END_ID added."""
         ids = self.encode(texts)
         ends = tf.fill([ids.nrows(), 1], END_ID)
-        return tf.concat([ids, ends], axis=1).to_tensor(PAD_ID)
+        return tf.concat([ids, ends], axis=1)
+
+    def word_numbers(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
+        """The number, from 0, of the word that each id belongs to; see `zoo.tokenizer.Tokenizer.words`."""
+        first = tf.equal(tf.ragged.range(ids.row_lengths()).flat_values, 0)
+        begins = first | tf.gather(tf.constant(self._begins_word), ids.flat_values)
+        return tf.cumsum(ids.with_flat_values(tf.cast(begins, tf.int32)), axis=1) - 1
 
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
         """Ids `[B, S]`, padded or ragged, to strings `[B]`; special ids count as absent, as in Python."""

@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo.translation vocabulary | train | evaluate | translate`."""
+"""Command line: `python -m zoo.translation vocabulary | train | evaluate | translate | export`."""
 
 import argparse
 import json
@@ -111,6 +111,25 @@ def run_translate(options) -> None:
             print("\t".join(columns))
 
 
+def run_export(options) -> None:
+    """Writes a SavedModel that takes text and returns text; with a corpus, also scores it."""
+    import zoo
+
+    given = options.data or options.source or options.target
+    card = zoo.load(options.checkpoint).export(
+        options.output,
+        beam_size=options.beam_size,
+        length_penalty=options.length_penalty,
+        num_return=options.n_best,
+        alignments=options.alignments,
+        text=not options.ids_only,
+        pairs=[*_corpus(options)] if given else (),
+    )
+    for score in card["exported_scores"]:
+        print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))
+    _log(f"written: {options.output}")
+
+
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m zoo.translation", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -147,6 +166,14 @@ def _parser():
     translate.add_argument("--text", action="append", help="a text to translate instead of files")
     translate.add_argument("--n-best", type=int, default=1, help="translations of each line, with their scores")
     translate.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
+
+    export = _command(commands, "export", run_export)
+    _add_checkpoint(export)
+    _add_corpus(export)
+    export.add_argument("--output", required=True, help="folder to write")
+    export.add_argument("--n-best", type=int, default=1, help="translations of each text")
+    export.add_argument("--alignments", action="store_true", help="word alignments as well")
+    export.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
     return parser
 
 

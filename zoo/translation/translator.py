@@ -92,21 +92,7 @@ class Translator:
 
         Fewer are found where the search meets no more. Greedy scores are log-probabilities.
         """
-        if beam_size < 1 or not 1 <= num_return <= beam_size:
-            raise ValueError(
-                "`beam_size` must be at least 1, and `num_return` from 1 to `beam_size`. "
-                f"Received: beam_size={beam_size}, num_return={num_return}."
-            )
-        if beam_size == 1 and num_return == 1:
-            name, options = "greedy", {}
-        else:
-            name = "beam"
-            options = {
-                "beam_size": beam_size,
-                "length_penalty": float(length_penalty),
-                "num_return": num_return,
-            }
-        return self._decode(texts, self._search(name, beam_size, options), beam_size, progress)
+        return self.decode(texts, self.search(num_return, beam_size, length_penalty), beam_size, progress)
 
     def sample(
         self,
@@ -117,14 +103,14 @@ class Translator:
         seed: int = 0,
     ) -> list[str]:
         """One random translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
-        search = self._search("sample", 1, {"temperature": temperature, "top_k": top_k, "top_p": top_p})
+        search = self._compiled_search("sample", 1, {"temperature": temperature, "top_k": top_k, "top_p": top_p})
         generator = keras.random.SeedGenerator(seed)
 
         def seeded(source, limits):  # Drawn out here, so that no seed needs a graph of its own.
             shape = (source.shape[1] + MAX_EXTRA_TOKENS, len(source))
             return search(source, limits, keras.random.uniform(shape, dtype="float32", seed=generator))
 
-        return [candidates[0].text for candidates in self._decode(texts, seeded, 1)]
+        return [candidates[0].text for candidates in self.decode(texts, seeded, 1)]
 
     def align(self, texts: Sequence[str], translations: Sequence[str]) -> list[Alignment]:
         """Which source words each word of a translation looked at, by cross-attention; see `align_words`."""
@@ -144,12 +130,55 @@ class Translator:
         checkpoint = Checkpoint(card, to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model)
         return write_checkpoint(folder, checkpoint, half)
 
-    def _decode(self, texts, search, beam_size, progress=None):
+    def export(self, folder: str | os.PathLike, **options) -> dict:
+        """Writes a SavedModel folder that translates without this package, whole or not at all; returns its card.
+
+        Its default signature takes `text`, string `[B]`, and gives `translations`, string `[B]`, and `scores`, float32
+        `[B]`; the other, `translate_ids`, takes and gives token ids and needs no operation outside TensorFlow. Beam
+        size, length penalty and the greatest length are fixed here.
+
+        Args:
+            folder: Must not exist yet. The card is in `assets.extra/card.json`.
+            beam_size, length_penalty: As for `translate`.
+            num_return: Above 1, the texts' signature also gives `n_best` and `n_best_scores`, `[B, num_return]`.
+            alignments: Whether it also gives `alignments`: pairs "source-target" of word numbers, for the best.
+            text: Whether there is a signature on texts, which needs tensorflow-text, here and where it is loaded.
+            pairs: Source and reference sentences to score what was written; the scores go into the card.
+
+        Raises:
+            ValueError: If `folder` exists, or an option does not fit.
+            ImportError: If tensorflow-text is not installed.
+            RuntimeError: If what was written does not translate as this translator does. It is not kept.
+        """
+        from zoo.translation.serving import export
+
+        return export(self, folder, **options)
+
+    def search(self, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6) -> Callable:
+        """The compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`; a beam of 1 is greedy."""
+        if beam_size < 1 or not 1 <= num_return <= beam_size:
+            raise ValueError(
+                "`beam_size` must be at least 1, and `num_return` from 1 to `beam_size`. "
+                f"Received: beam_size={beam_size}, num_return={num_return}."
+            )
+        if beam_size == 1:
+            return self._compiled_search("greedy", 1, {})
+        options = {"beam_size": beam_size, "length_penalty": float(length_penalty), "num_return": num_return}
+        return self._compiled_search("beam", beam_size, options)
+
+    def decode(
+        self,
+        texts: Sequence[str],
+        search: Callable,
+        num_beams: int,
+        progress: Callable[[int], None] | None = None,
+    ) -> list[list[Translation]]:
+        """What a search finds for texts, which are cut into segments and decoded in chunks of like length."""
         texts = _checked(texts)
         segments = [split_text(text, self.tokenizer, self.max_source_tokens) for text in texts]
         flat = [segment for parts in segments for segment in parts]
         rows = self.tokenizer.encode([segment.text for segment in flat])
-        chunks = length_sorted_chunks([len(row) + 1 for row in rows], max(1, self.batch_tokens // beam_size))
+        chunks = length_sorted_chunks([len(row) + 1 for row in rows], max(1, self.batch_tokens // num_beams))
         results = []
         for chunk in chunks:
             results.append(self._decode_chunk([rows[i] for i in chunk], search))
@@ -171,7 +200,7 @@ class Translator:
             candidates.append([Translation(t, float(s)) for t, s, length in zip(texts, scores, lengths) if length])
         return candidates
 
-    def _search(self, name, num_beams, options):
+    def _compiled_search(self, name, num_beams, options):
         key = (name, *sorted(options.items()))
         if key not in self._compiled:
             search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]

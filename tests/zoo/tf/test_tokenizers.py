@@ -56,8 +56,16 @@ def test_ids_and_texts_equal_those_of_python():
     ids = tf.function(GRAPH.encode)(tf.constant(TEXTS))
     assert ids.to_list() == rows
     assert [text.decode() for text in GRAPH.decode(ids).numpy()] == TEXTS == PYTHON.decode(rows)
-    batch = tf.function(GRAPH.source_batch)(tf.constant(TEXTS))
+    batch = tf.function(GRAPH.source_ids)(tf.constant(TEXTS)).to_tensor()
     assert batch.dtype == tf.int32 and batch.numpy().tolist() == source_batch(rows).tolist()
+
+
+def test_words_are_those_of_python():
+    rows = PYTHON.encode(TEXTS)
+    numbers = tf.function(lambda texts: GRAPH.word_numbers(GRAPH.encode(texts)))(tf.constant(TEXTS)).to_list()
+    for row, found in zip(rows, numbers, strict=True):
+        _, spans = PYTHON.words(row)
+        assert found == [word for word, (first, last) in enumerate(spans) for _ in range(first, last)]
 
 
 def test_setting_a_seed_leaves_traced_functions_alone():
@@ -85,8 +93,8 @@ def test_tokenizer_goes_into_a_saved_model(tmp_path):
         @tf.function(input_signature=[tf.TensorSpec((None,), tf.string)])
         def __call__(self, text):
             return {
-                "ids": self.tokenizer.source_batch(text),
-                "text": self.tokenizer.decode(self.tokenizer.source_batch(text)),
+                "ids": self.tokenizer.source_ids(text).to_tensor(),
+                "text": self.tokenizer.decode(self.tokenizer.source_ids(text).to_tensor()),
             }
 
     module = Echo()

@@ -138,6 +138,16 @@ TINY = [
 ]
 
 
+def test_exporting(loaded, checkpoint, files, tmp_path, capsys):
+    command = ["export", "--checkpoint", checkpoint, *corpus_of(files, "test"), "--ids-only", "--beam-size", 1]
+    status, out, err = call(capsys, *command, "--output", tmp_path / "model")
+    assert status == 0 and f"written: {tmp_path / 'model'}" in err
+    assert [line.split()[0] for line in out.splitlines()] == ["BLEU", "chrF2"]
+    assert (tmp_path / "model" / "saved_model.pb").exists()
+    status, out, err = call(capsys, *command, "--output", tmp_path / "model")
+    assert (status, out) == (2, "") and "exists already, and nothing is overwritten" in err
+
+
 def test_vocabulary_and_training_on_two_devices(files, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(distribution, "mirrored_strategy", mirrored)
     corpus = ["--source", files / "train.source", "--target", files / "train.target"]

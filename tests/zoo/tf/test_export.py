@@ -1,0 +1,132 @@
+"""A SavedModel translates as its translator, in a process without this package."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from zoo.translation import serving, task
+
+pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
+
+TEXTS = ["mano tek", "", "luri soba pim.", " ", "dala\n\nkoru fes!\r\n", "niva gat " * 40, "zzyzx 🙂 漢字"]
+
+
+@pytest.fixture(scope="module")
+def exported(trained, corpus, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "model"
+    options = {"num_return": 3, "alignments": True}
+    return folder, trained.translator.export(folder, **options, pairs=corpus.test[:10])
+
+
+@pytest.fixture(scope="module")
+def served(exported):
+    return tf.saved_model.load(str(exported[0])).signatures
+
+
+def strings(tensor):
+    return np.char.decode(tensor.numpy().astype(bytes)).tolist()
+
+
+@pytest.mark.parametrize(
+    "texts", [TEXTS, TEXTS[:1], TEXTS[1:2], TEXTS[5:6], []], ids=["7", "1", "empty", "long", "none"]
+)
+def test_texts_are_translated_as_by_the_translator(texts, served, trained):
+    found = served["serving_default"](tf.constant(texts, tf.string))
+    expected = trained.translator.n_best(texts, num_return=3)
+    assert strings(found["translations"]) == [candidates[0].text for candidates in expected]
+    np.testing.assert_allclose(found["scores"], [candidates[0].score for candidates in expected], atol=1e-5)
+    for row, scores, candidates in zip(strings(found["n_best"]), found["n_best_scores"].numpy(), expected, strict=True):
+        assert row == [c.text for c in candidates] + [""] * (3 - len(candidates))
+        np.testing.assert_allclose(scores[: len(candidates)], [c.score for c in candidates], atol=1e-5)
+        assert np.isneginf(scores[len(candidates) :]).all()
+
+
+def test_alignments_are_those_of_the_translator(served, trained):
+    found = served["serving_default"](tf.constant(TEXTS))
+    expected = trained.translator.align(TEXTS, strings(found["translations"]))
+    links = [" ".join(f"{s}-{t}" for s, t in alignment.links) for alignment in expected]
+    assert strings(found["alignments"]) == links and links[0] and not links[1]
+
+
+def test_ids_are_translated_without_tensorflow_text(trained, tmp_path):
+    translator = trained.translator
+    trained.translator.export(tmp_path / "ids", text=False, beam_size=2, num_return=2)
+    rows = [[*row, 3] for row in translator.tokenizer.encode(["mano tek luri", "pim"])]
+    source = [row + [0] * (len(rows[0]) - len(row)) for row in rows]
+    code = f"""
+import json, sys
+import tensorflow as tf
+run = tf.saved_model.load({str(tmp_path / "ids")!r}).signatures["translate_ids"]
+found = run(tf.constant({source}, tf.int32))
+assert "tensorflow_text" not in sys.modules
+print(json.dumps([found["ids"].numpy().tolist(), found["scores"].numpy().tolist()]))
+"""
+    ids, scores = json.loads(alone(code))
+    expected = translator.n_best(["mano tek luri", "pim"], num_return=2, beam_size=2)
+    for row, values, candidates in zip(ids, scores, expected, strict=True):
+        assert translator.tokenizer.decode(row)[: len(candidates)] == [candidate.text for candidate in candidates]
+        np.testing.assert_allclose(values, [candidate.score for candidate in candidates], atol=1e-5)
+
+
+def alone(code):
+    """The last line that `code` prints in a process that cannot import this package."""
+    blocked = "import sys; sys.modules['zoo'] = sys.modules['keras_transformer'] = None\n"
+    result = subprocess.run([sys.executable, "-c", blocked + code], capture_output=True, text=True, cwd="/")
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()[-1]
+
+
+def test_texts_are_translated_in_a_fresh_process(exported, trained):
+    code = f"""
+import json, tensorflow as tf, tensorflow_text
+run = tf.saved_model.load({str(exported[0])!r}).signatures["serving_default"]
+texts = {TEXTS!r}
+batches = [run(tf.constant(texts))] + [run(tf.constant([text])) for text in texts]
+print(json.dumps([[text.decode() for text in batch["translations"].numpy()] for batch in batches]))
+"""
+    whole, *single = json.loads(alone(code))
+    assert whole == trained.translator.translate(TEXTS)
+    assert [text for (text,) in single] == whole
+
+
+def test_the_card_has_the_score_of_what_was_written(exported, trained, corpus):
+    folder, card = exported
+    assert json.loads((folder / serving.CARD).read_text("utf-8")) == card
+    bleu, chrf = card["exported_scores"]
+    assert bleu["metric"] == "BLEU" and chrf["metric"] == "chrF2" and bleu["beam_size"] == 4
+    expected, _ = task.evaluate(trained.translator, corpus.test[:10])
+    assert bleu["value"] == pytest.approx(expected[0].value, abs=1e-6)
+
+
+@pytest.mark.parametrize("fault", ["a probe", "the score"])
+def test_what_does_not_translate_alike_is_not_kept(fault, trained, corpus, tmp_path, monkeypatch):
+    real = serving.served_translate
+
+    def faulty(folder, translator):
+        def served(texts):
+            found = real(folder, translator)(texts)
+            return found if fault == "the score" and len(texts) == len(serving._PROBES) else ["no"] * len(found)
+
+        return served
+
+    monkeypatch.setattr(serving, "served_translate", faulty)
+    with pytest.raises(RuntimeError, match="so it was not kept"):
+        trained.translator.export(tmp_path / "model", text=False, pairs=corpus.test[:10])
+    assert not os.listdir(tmp_path)
+
+
+def test_impossible_exports_are_refused(trained, tmp_path):
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "thesis.txt").write_text("mine")
+    with pytest.raises(ValueError, match="there exists already, and nothing is overwritten"):
+        trained.translator.export(tmp_path / "there")
+    with pytest.raises(ValueError, match="`num_return` from 1 to `beam_size`"):
+        trained.translator.export(tmp_path / "new", num_return=5)
+    with pytest.raises(ValueError, match="Alignments are between words"):
+        trained.translator.export(tmp_path / "new", alignments=True, text=False)
+    assert os.listdir(tmp_path) == ["there"] and os.listdir(tmp_path / "there") == ["thesis.txt"]

@@ -1,0 +1,138 @@
+"""A translator as a SavedModel: strings in, strings out, without this package."""
+
+from collections.abc import Callable
+
+import keras
+import tensorflow as tf
+
+from keras_transformer.decoding import Hypotheses
+from zoo.config import PAD_ID, START_ID
+
+IDS = "translate_ids"
+TEXTS = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+
+
+class TranslationService(tf.Module):
+    """Token ids to token ids; the signature `translate_ids` needs no operation outside TensorFlow.
+
+        source: int32 [B, S], padded with 0, each row ended by the end token
+        -> ids: int32 [B, N, L], scores: float32 [B, N] (-inf where the search met no more)
+
+    Args:
+        model: Whose variables the search reads.
+        search: `search(source [B, S], max_lengths [B])` to `Hypotheses` of N best, a graph function.
+        num_return: N.
+        extra_tokens: How many more tokens than the source a translation may have.
+    """
+
+    def __init__(self, model: keras.Model, search: Callable, num_return: int, extra_tokens: int):
+        super().__init__()
+        self._tracked = [variable.value for variable in model.variables]
+        self._search, self._num_return, self._extra_tokens = search, num_return, extra_tokens
+
+    @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32, name="source")], autograph=False)
+    def translate_ids(self, source):
+        found = self._hypotheses(source)
+        return {"ids": found.ids, "scores": tf.where(found.lengths > 0, found.scores, -float("inf"))}
+
+    def signatures(self) -> dict:
+        """The functions to save, by name."""
+        return {IDS: self.translate_ids}
+
+    def _hypotheses(self, source):
+        lengths = tf.math.count_nonzero(source, axis=1, dtype=tf.int32)
+        return self._search(source, lengths + self._extra_tokens)
+
+
+class TextService(TranslationService):
+    """Texts to texts; the default signature, beside that on ids.
+
+        text: string [B] -> translations: string [B], scores: float32 [B]
+        with num_return > 1: n_best: string [B, N], n_best_scores: float32 [B, N]; "" and -inf after the last
+        with alignments: alignments: string [B], pairs "source-target" of word numbers
+
+    Texts are cut into segments and these sorted by length and decoded in chunks, as `Translator` does: the results are
+    the same, for any number and length of texts.
+
+    Args:
+        tokenizer: A `zoo.tf.tokenizers.GraphTokenizer`.
+        max_source_tokens, chunk_tokens: Most tokens of a segment; most source positions decoded at once.
+        weights_of: `weights_of(source [B, S], target [B, T])` to attention weights `[B, T, S]` for alignments.
+    """
+
+    def __init__(self, *args, tokenizer, max_source_tokens: int, chunk_tokens: int, weights_of=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._tokenizer, self._weights_of = tokenizer, weights_of
+        self._max_source_tokens, self._chunk_tokens = max_source_tokens, chunk_tokens
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="text")], autograph=False)
+    def translate(self, text):
+        from zoo.tf.segments import join_texts, segment_counts, split_texts
+
+        segments = split_texts(text, self._tokenizer, self._max_source_tokens)
+        found = self._decoded(self._tokenizer.source_ids(segments.parts.flat_values))
+        ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))
+        candidates = tf.reshape(self._tokenizer.decode(ids), (-1, self._num_return))
+        available = tf.math.count_nonzero(found.lengths, axis=1, dtype=tf.int32)
+        per_text = tf.RaggedTensor.from_row_lengths(available, segment_counts(segments))
+        most = tf.maximum(tf.reduce_max(per_text.with_values(available), axis=1), 1)
+        texts, scores = [], []
+        for n in range(self._num_return):
+            rows = tf.minimum(n, available - 1)  # A segment with fewer gives its last.
+            chosen = join_texts(segments, tf.gather(candidates, rows, batch_dims=1))
+            score = tf.reduce_sum(per_text.with_values(tf.gather(found.scores, rows, batch_dims=1)), axis=1)
+            texts.append(tf.where(n < most, chosen, ""))
+            scores.append(tf.where(n < most, score, -float("inf")))
+        outputs = {"translations": texts[0], "scores": scores[0]}
+        if self._num_return > 1:
+            outputs |= {"n_best": tf.stack(texts, 1), "n_best_scores": tf.stack(scores, 1)}
+        if self._weights_of is not None:
+            outputs["alignments"] = self._links(text, texts[0])
+        return outputs
+
+    def signatures(self):
+        return {TEXTS: self.translate, **super().signatures()}
+
+    def _decoded(self, source):
+        """What is found for ragged ids `[S, (tokens)]`, decoded in chunks of like length."""
+        lengths = tf.cast(source.row_lengths(), tf.int32)
+        order = tf.argsort(-lengths, stable=True)
+        lengths, source = tf.gather(lengths, order), tf.gather(source, order)
+        width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + self._extra_tokens
+        scores = tf.zeros((0, self._num_return))
+        nothing = Hypotheses(
+            tf.zeros((0, self._num_return, width), tf.int32), scores, scores, tf.cast(scores, tf.int32)
+        )
+
+        def body(start, found):
+            size = tf.maximum(1, self._chunk_tokens // lengths[start])
+            new = self._hypotheses(source[start : start + size].to_tensor(PAD_ID))
+            shorter = width - tf.shape(new.ids)[2]
+            new = new._replace(ids=tf.pad(new.ids, ((0, 0), (0, 0), (0, shorter)), constant_values=PAD_ID))
+            return start + size, Hypotheses(*(tf.concat(pair, 0) for pair in zip(found, new)))
+
+        shapes = tf.TensorShape([]), Hypotheses(*(tf.TensorShape([None, *tensor.shape[1:]]) for tensor in nothing))
+        _, found = tf.while_loop(lambda start, found: start < tf.size(lengths), body, (0, nothing), shapes)
+        return Hypotheses(*(tf.gather(tensor, tf.argsort(order)) for tensor in found))
+
+    def _links(self, texts, translations):
+        """Pharaoh's notation of `Alignment.links`."""
+        source, target = (self._tokenizer.encode(side) for side in (texts, translations))
+        starts = tf.fill((target.nrows(), 1), START_ID)
+        weights = self._weights_of(
+            self._tokenizer.source_ids(texts).to_tensor(PAD_ID), tf.concat([starts, target], 1).to_tensor(PAD_ID)
+        )
+        words = [self._tokenizer.word_numbers(ids).to_tensor(-1) for ids in (source, target)]
+        counts = [tf.reduce_max(tf.pad(side, ((0, 0), (1, 0)), constant_values=-1), 1) + 1 for side in words]
+        source_of, target_of = (
+            tf.one_hot(side, tf.reduce_max(tf.concat([count, [1]], 0))) for side, count in zip(words, counts)
+        )
+        # Step i of the decoder predicts token i; the last column is the end of the source.
+        weights = tf.cast(weights, tf.float32)[:, :-1, :-1]
+        merged = tf.einsum("btv,bts,bsw->bvw", target_of, weights, source_of)
+        best = tf.argmax(merged, -1, tf.int32)
+        links = tf.strings.join(
+            [tf.as_string(best), tf.as_string(tf.broadcast_to(tf.range(tf.shape(best)[1]), tf.shape(best)))], "-"
+        )
+        both = tf.where(counts[0] > 0, counts[1], 0)
+        return tf.strings.reduce_join(tf.RaggedTensor.from_tensor(links, lengths=both), axis=1, separator=" ")
