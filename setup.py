@@ -10,6 +10,7 @@ TEXT = ["tensorflow-text==2.21.*"]
 TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the second without asking for it.
 DRAW = ["matplotlib>=3.9"]
 EXAMPLES = ["num2words>=0.5.13"]
+ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 TEST = ["hypothesis>=6.100", "jax>=0.6", "pytest>=8", "pytest-xdist>=3.5", "ruff==0.14.*"]
 
 
@@ -46,6 +47,6 @@ setup(
         "text": TEXT,
         "tfds": TFDS,
         "draw": DRAW,
-        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *EXAMPLES, *TEST],
+        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *EXAMPLES, *ONNX, *TEST],
     },
 )

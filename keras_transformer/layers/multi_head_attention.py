@@ -210,7 +210,7 @@ class MultiHeadAttention(keras.layers.Layer):
         masks.check_mask("key_mask", key_mask, (batch, key_steps))
         masks.check_mask("attention_mask", attention_mask, (batch, steps, key_steps))
         padding = masks.merge(value_mask, key_mask)
-        return masks.merge(None if padding is None else padding[:, None, :], attention_mask)
+        return masks.merge(None if padding is None else ops.expand_dims(padding, 1), attention_mask)
 
     def _unfold_beams(self, weights, query):
         """Weights `[B, N, K * T, S]` of beams folded into steps to `[B * K, N, T, S]`."""

@@ -32,7 +32,7 @@ def dot_product_attention(
     if mask is None:
         weights = ops.softmax(scores)
     else:
-        mask = mask[:, None]
+        mask = ops.expand_dims(mask, 1)
         weights = ops.softmax(ops.where(mask, scores, MASKED_SCORE))
     shown = ops.cast(weights, value.dtype)
     output = ops.einsum("bnts,bsnh->btnh", shown if dropout is None else dropout(shown), value)
