@@ -6,14 +6,15 @@ import keras
 import layer_checks as checks
 import numpy as np
 import pytest
-import tensorflow as tf
-from strategies import REPLICAS, mirrored
 
 from keras_transformer import EncoderBlock, PositionalEncoding, TokenEmbedding
 from keras_transformer.training import TokenCrossEntropy, prepare_replicas
 
 if keras.backend.backend() != "tensorflow":
     pytest.skip("tf.distribute belongs to TensorFlow", allow_module_level=True)
+
+import tensorflow as tf
+from strategies import REPLICAS, mirrored
 
 V, LONGEST = 17, 9
 # An uneven first batch, a batch smaller than the replicas, a last one that does not divide.
