@@ -13,6 +13,8 @@ except ImportError as error:
         "Tokenising in a TensorFlow graph needs tensorflow-text. Install it: pip install keras-transformer-zoo[text]"
     ) from error
 
+_MADE = "_made_by_graph_tokenizers"
+
 
 class GraphTokenizer(tf.Module):
     """The same ids as `zoo.tokenizer.Tokenizer`, in a graph.
@@ -61,4 +63,13 @@ class GraphTokenizer(tf.Module):
         return tf.strings.regex_replace(texts, r"\A\n ?", "")
 
     def _subwords(self):
-        return tensorflow_text.SentencepieceTokenizer(self._model)
+        """The resource of the graph being built, or of one around it; the graph keeps it."""
+        graph = around = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        while around is not None:
+            if self in getattr(around, _MADE, {}):
+                return getattr(around, _MADE)[self]
+            around = getattr(around, "outer_graph", None)
+        made = tensorflow_text.SentencepieceTokenizer(self._model)
+        if graph is not None:
+            setattr(graph, _MADE, {**getattr(graph, _MADE, {}), self: made})
+        return made
