@@ -23,9 +23,9 @@ def prepare_replicas(model: keras.Model) -> keras.Model:
     Returns:
         The same model.
     """
-    build = getattr(model, "_maybe_symbolic_build", None)
-    if keras.backend.backend() != "tensorflow" or build is None:
+    if keras.backend.backend() != "tensorflow":
         return model
+    build = model._maybe_symbolic_build
 
     def build_from_description(iterator=None, data_batch=None):
         data = iterator.data_adapter.get_tf_dataset() if iterator is not None else None
