@@ -10,8 +10,8 @@
 #
 #     sh examples/multi30k.sh seeds
 #
-# goes on, for about seven hours more: two rounds of the same, and then three trainings from random weights, with a vocabulary
-# of their own, on all the versions of the training set.
+# goes on, for about seven hours more: two rounds of the same, and then three trainings from random weights, with a
+# vocabulary of their own, on all the versions of the training set.
 set -e
 : "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
 runs=runs

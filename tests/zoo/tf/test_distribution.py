@@ -11,15 +11,19 @@ from trainer_checks import assert_close, history, make, make_real, train, whole_
 from zoo.tf.distribution import mirrored_strategy
 
 
-def make_mirrored(maker=make, **arguments):
+def make_small(**arguments):
+    return make(eager=False, **arguments)
+
+
+def make_mirrored(maker=make_small, **arguments):
     with mirrored().scope():
-        return maker(eager=False, **arguments) if maker is make else maker(**arguments)
+        return maker(**arguments)
 
 
 @pytest.fixture(scope="module")
 def one_device(tmp_path_factory):
     folder = tmp_path_factory.mktemp("one")
-    return folder, train(make(eager=False), whole_batches(), folder, steps=20, evaluate_every=5)[1]
+    return folder, train(make_small(), whole_batches(), folder, steps=20, evaluate_every=5)[1]
 
 
 @pytest.mark.parametrize("micro_batch_tokens", [0, 8])
@@ -45,7 +49,7 @@ def test_the_real_model(tmp_path):
 
 
 def test_a_run_goes_on_with_and_without_a_strategy(one_device, tmp_path):
-    for steps, maker in zip((5, 10, 15, 20), itertools.cycle((make_mirrored, lambda: make(eager=False)))):
+    for steps, maker in zip((5, 10, 15, 20), itertools.cycle((make_mirrored, make_small))):
         batches = itertools.islice(whole_batches(), steps - 5, None)
         _, found = train(maker(), batches, tmp_path, steps=steps, evaluate_every=5)
     assert_close(found, one_device[1])

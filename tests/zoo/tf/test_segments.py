@@ -4,32 +4,15 @@ import random
 
 import pytest
 import tensorflow as tf
+from small_vocabulary import TOKENIZER as PYTHON
+from small_vocabulary import WORDS
 
-from zoo.tokenizer import train_tokenizer
 from zoo.translation.segments import join_segments, split_text
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 from zoo.tf.segments import join_texts, segment_counts, split_texts
 from zoo.tf.tokenizers import GraphTokenizer
 
-WORDS = [
-    "the",
-    "small",
-    "dog",
-    "sees",
-    "a",
-    "large",
-    "house",
-    "and",
-    "der",
-    "kleine",
-    "Hund",
-    "sieht",
-    "ein",
-    "großes",
-    "Haus",
-]
-PYTHON = train_tokenizer([" ".join(random.Random(0).choices(WORDS, k=8)) for _ in range(500)], 380)
 GRAPH = GraphTokenizer(PYTHON)
 JOINTS = [" ", " ", " ", "  ", "\n", "\r\n", "\r", "\n\n", ". ", '." ', "!\u00a0", "?", "… ", "\u2003", "\t", "\x1f"]
 

@@ -11,29 +11,14 @@ import sys
 import keras
 import pytest
 import tensorflow as tf
+from small_vocabulary import TOKENIZER as PYTHON
+from small_vocabulary import WORDS
 
 from zoo.batching import source_batch
 from zoo.tokenizer import train_tokenizer
 
 tokenizers = pytest.importorskip("zoo.tf.tokenizers", reason="tensorflow-text is not installed", exc_type=ImportError)
 
-WORDS = [
-    "the",
-    "small",
-    "dog",
-    "sees",
-    "a",
-    "large",
-    "house",
-    "and",
-    "der",
-    "kleine",
-    "Hund",
-    "sieht",
-    "ein",
-    "großes",
-    "Haus",
-]
 RANDOM = random.Random(0)
 
 
@@ -46,7 +31,6 @@ def random_text():
     return RANDOM.choice(["", " "]).join(parts).replace("\u2581", "")
 
 
-PYTHON = train_tokenizer([" ".join(RANDOM.choices(WORDS, k=8)) for _ in range(500)], 380)
 GRAPH = tokenizers.GraphTokenizer(PYTHON)
 TEXTS = ["", " ", " lead", "tail ", *(random_text() for _ in range(400))]
 
