@@ -47,30 +47,25 @@ class System(KerasAdapter):
         return np.asarray(self.model({"source": src, "target": tgt_in}))
 
     def greedy(self, batch, steps):
-        return self._search(batch, steps, greedy_search, 1, {})
+        return self._search(batch, steps, greedy_search, 1)
 
     def beam(self, batch, steps, beams):
-        return self._search(batch, steps, beam_search, beams, {"beam_size": beams, "length_penalty": 0.0})
+        options = {"beam_size": beams, "length_penalty": 0.0, "reorder": self.model.reorder}
+        return self._search(batch, steps, beam_search, beams, **options)
 
-    def _search(self, batch, steps, search, num_beams, options):
-        """Exactly `steps` tokens: the end is impossible until then, and free afterwards."""
+    def _search(self, batch, steps, search, num_beams, **options):
+        """Exactly `steps` tokens, none of them the end."""
 
         def run(source):
             state, context = self.model.init_state(source, num_beams, steps)
             no_end = ops.where(ops.arange(self.cfg["vocab"]) == END, -1e9, 0.0)
 
             def step(token_ids, state, index):
-                def real():
-                    logits, new = self.model.step(token_ids, state, index, context)
-                    return ops.cast(logits, "float32") + no_end, new
+                logits, state = self.model.step(token_ids, state, index, context)
+                return ops.cast(logits, "float32") + no_end, state
 
-                def end():
-                    return ops.zeros((ops.shape(token_ids)[0], self.cfg["vocab"])), state
-
-                return ops.cond(index < steps, real, end)
-
-            limits = ops.full((ops.shape(source)[0],), steps + 1, dtype="int32")
-            special = {"start_id": START, "end_id": END, "pad_id": PAD}
-            return search(step, state, max_lengths=limits, max_length=steps + 1, **special, **options).ids[:, 0, :steps]
+            limits = ops.full((ops.shape(source)[0],), steps, dtype="int32")
+            special = {"start_id": START, "end_id": None, "pad_id": PAD}
+            return search(step, state, max_lengths=limits, max_length=steps, **special, **options).ids[:, 0]
 
         return self.fn((search.__name__, num_beams, steps), run)(tf.constant(batch["src"])).numpy()

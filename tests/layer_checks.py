@@ -8,6 +8,7 @@ import pytest
 from keras import ops
 
 from keras_transformer.ops import masks
+from keras_transformer.ops.ancestry import visible_slots
 
 tensorflow_only = pytest.mark.skipif(
     keras.backend.backend() != "tensorflow", reason="SavedModel and tf.function belong to TensorFlow"
@@ -224,3 +225,11 @@ def mask_of(x):
     """The mask a tensor carries, as NumPy, or None."""
     mask = masks.attached_mask(x)
     return None if mask is None else ops.convert_to_numpy(mask)
+
+
+def mask_of_beams(batch, length, beams, index):
+    """What beams that never change their order see of the slots of a cache; None for one beam."""
+    if beams == 1:
+        return None
+    ancestors = ops.tile(ops.arange(beams, dtype="int32")[:, None], (batch, length))
+    return visible_slots(ancestors, index, beams)

@@ -44,16 +44,16 @@ def causal(steps, key_steps, offset=0):
 
 
 def attention(query, key, value, mask=None):
-    """Vaswani et al. 2017, eq. 1, one row at a time: [B, T, N, H] and weights [B, N, T, S]."""
-    (batch, steps, heads, width), key_steps = query.shape, key.shape[1]
+    """Vaswani et al. 2017, eq. 1, one row at a time: [B, N, T, H] and weights [B, N, T, S]."""
+    (batch, heads, steps, width), key_steps = query.shape, key.shape[2]
     mask = np.broadcast_to(True if mask is None else mask, (batch, steps, key_steps))
-    outputs = np.zeros((batch, steps, heads, value.shape[-1]))
+    outputs = np.zeros((batch, heads, steps, value.shape[-1]))
     weights = np.zeros((batch, heads, steps, key_steps))
-    for b, t, n in np.ndindex(batch, steps, heads):
+    for b, n, t in np.ndindex(batch, heads, steps):
         seen = np.flatnonzero(mask[b, t])
         if len(seen):
-            weights[b, n, t, seen] = softmax(key[b, seen, n] @ query[b, t, n] / np.sqrt(width))
-            outputs[b, t, n] = weights[b, n, t] @ value[b, :, n]
+            weights[b, n, t, seen] = softmax(key[b, n, seen] @ query[b, n, t] / np.sqrt(width))
+            outputs[b, n, t] = weights[b, n, t] @ value[b, n]
     return outputs, weights
 
 
@@ -63,10 +63,11 @@ def multi_head_attention(query, value, weights, num_heads, mask=None, key=None):
 
     def heads(x, name):
         x = dense(x, part(weights, name))
-        return x.reshape(*x.shape[:2], num_heads, -1)
+        return x.reshape(*x.shape[:2], num_heads, -1).transpose(0, 2, 1, 3)
 
     parts = heads(query, "query_dense"), heads(key, "key_dense"), heads(value, "value_dense")
     outputs, scores = attention(*parts, mask)
+    outputs = outputs.transpose(0, 2, 1, 3)
     outputs = dense(outputs.reshape(*outputs.shape[:2], -1), part(weights, "output_dense"))
     if mask is not None:
         outputs = outputs * np.broadcast_to(mask.any(-1), outputs.shape[:2])[..., None]

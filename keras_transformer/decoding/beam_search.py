@@ -1,12 +1,13 @@
 """Beam search with finished hypotheses kept apart and a stop that cannot change the result."""
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from keras_transformer.decoding import hypotheses
+from keras_transformer.decoding import candidates, hypotheses
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE, Hypotheses, Step
 
 
@@ -38,11 +39,12 @@ def beam_search(
     beam_size: int,
     max_lengths: Any,
     start_id: int,
-    end_id: int,
+    end_id: int | None,
     pad_id: int = 0,
     length_penalty: float = 0.6,
     num_return: int = 1,
     max_length: Any = None,
+    reorder: Callable[[Any, Any], Any] | None = None,
 ) -> Hypotheses:
     """Finds the best-scored hypotheses among those that the K most probable prefixes lead to.
 
@@ -65,16 +67,20 @@ def beam_search(
         step: `step(token_ids [B * K], state, index) -> (logits [B * K, V], state)`; row b * K + k is beam k
             of sentence b. See `decoding/hypotheses.py`.
         state: Nest of tensors `[B * K, ...]`, possibly empty, the rows of a sentence alike (`repeat_rows`).
-            The search reorders its rows with the beams.
+            The search reorders its rows with the beams, by `reorder`.
         beam_size: K, at least 1; may exceed V.
         max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
         start_id: Token of the first step.
-        end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out.
+        end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out. None
+            for hypotheses of exactly `max_lengths` tokens.
         pad_id: What fills the ids after the end.
         length_penalty: alpha above. 0 compares log-probabilities; 0.6 is the value of Vaswani et al. (2017).
         num_return: N, at most K.
         max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
             graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
+        reorder: `reorder(state, rows int32 [B * K]) -> state`: row r goes on from what was row `rows[r]`, of the same
+            sentence. By default it takes these rows of every tensor; a step that keeps track of where its beams come
+            from (`keras_transformer.ops.ancestry`) need not move its caches, and its state may have any shapes.
 
     Returns:
         `Hypotheses`, best first. They do not depend on the other sentences of the batch.
@@ -86,22 +92,33 @@ def beam_search(
     _check(beam_size, num_return, length_penalty)
     limits, width = hypotheses.resolve_limits(max_lengths, max_length)
     batch = ops.shape(limits)[0]
-    state = hypotheses.check_state(state, batch * beam_size)
-    never = {pad_id, start_id, end_id}
+    if reorder is None:
+        state, reorder = hypotheses.check_state(state, batch * beam_size), _take_rows
+    never = {pad_id, start_id} - {end_id}
 
     def body(index, beams, finished, state):
-        logits, state = hypotheses.call_step(step, beams.tokens, state, index)
-        log_probs = hypotheses.token_log_probs(logits, end_id)
-        end_log_probs = ops.reshape(log_probs[:, end_id], (batch, beam_size))
-        extended, rows = _extend(beams, hypotheses.rule_out(log_probs, *never), index)
-        ends = _admitted_ends(beams, extended, end_log_probs, index + 1 >= limits)
-        finished = _finish(beams, finished, ends, end_id, index, length_penalty)
-        beams = extended
+        logits, state = hypotheses.call_step(step, beams.tokens, state, index, end_id)
+        normalizer = candidates.log_normalizer(logits)
+        best = candidates.best_tokens(logits, normalizer, beam_size, never | {end_id} - {None})
+        extended, rows = _extend(beams, *best, index)
+        last = (index + 1 >= limits)[:, None]
+        if end_id is None:
+            ended, admitted = extended, last
+        else:
+            tokens = ops.full_like(beams.tokens, end_id)
+            end_log_probs = candidates.log_probs_of(logits, normalizer, tokens)
+            ended = _Beams(
+                tokens=tokens,
+                ids=hypotheses.write_token(beams.ids, end_id, index),
+                log_probs=beams.log_probs + ops.reshape(end_log_probs, ops.shape(beams.log_probs)),
+            )
+            admitted = ops.logical_or(ended.log_probs >= extended.log_probs[:, -1:], last)
+        finished = _finish(ended, admitted, finished, index + 1, length_penalty)
         if beam_size > 1:
-            state = keras.tree.map_structure(lambda tensor: ops.take(tensor, rows, axis=0), state)
-        done = _done(beams, finished, index + 1, limits, length_penalty)
-        open_ = ops.logical_and(hypotheses.possible(beams.log_probs), ops.logical_not(done)[:, None])
-        beams = beams._replace(log_probs=ops.where(open_, beams.log_probs, IMPOSSIBLE))
+            state = reorder(state, rows)
+        done = _done(extended, finished, index + 1, limits, length_penalty)
+        open_ = ops.logical_and(hypotheses.possible(extended.log_probs), ops.logical_not(done)[:, None])
+        beams = extended._replace(log_probs=ops.where(open_, extended.log_probs, IMPOSSIBLE))
         return index + 1, beams, finished, state
 
     start = (
@@ -134,24 +151,18 @@ def _empty(batch, num_return, width, pad_id):
     )
 
 
-def _admitted_ends(beams, extended, end_log_probs, last):
-    """Log-probabilities `[B, K]` of the beams with their ends, IMPOSSIBLE where the end comes as too improbable."""
-    log_probs = beams.log_probs + end_log_probs
-    admitted = ops.logical_or(log_probs >= extended.log_probs[:, -1:], last[:, None])
-    return ops.where(admitted, log_probs, IMPOSSIBLE)
-
-
-def _finish(beams, finished, log_probs, end_id, index, alpha):
-    """The best N of the finished hypotheses and the beams extended by the end, of these `log_probs` `[B, K]`.
+def _finish(ended, admitted, finished, length, alpha):
+    """The best N of the finished hypotheses and those of the ended beams, of `length` tokens, that are admitted.
 
     Impossible ones rank below the empty slots of old, of which there are always enough.
     """
-    scores = log_probs / length_penalty(index + 1, alpha)
+    log_probs = ops.where(admitted, ended.log_probs, IMPOSSIBLE)
+    scores = log_probs / length_penalty(length, alpha)
     ended = Hypotheses(
-        ids=hypotheses.write_token(beams.ids, end_id, index),
+        ids=ended.ids,
         scores=ops.where(hypotheses.possible(log_probs), scores, 2 * IMPOSSIBLE),
         log_probs=log_probs,
-        lengths=ops.zeros_like(log_probs, dtype="int32") + index + 1,
+        lengths=ops.zeros_like(log_probs, dtype="int32") + length,
     )
     both = Hypotheses(*(ops.concatenate(pair, axis=1) for pair in zip(finished, ended)))
     _, best = ops.top_k(both.scores, finished.scores.shape[1])
@@ -159,17 +170,18 @@ def _finish(beams, finished, log_probs, end_id, index, alpha):
     return Hypotheses(*(_select(tensor, rows, old) for tensor, old in zip(both, finished)))
 
 
-def _extend(beams, log_probs, index):
-    """The K most probable extensions `log_probs [B * K, V]` of the beams, and the rows they come from."""
+def _extend(beams, log_probs, token_ids, index):
+    """The K most probable extensions of the beams, out of the candidates `[B * K, C]`; and the rows they come from."""
     batch, beam_size = ops.shape(beams.log_probs)
-    vocabulary_size = log_probs.shape[-1]
-    log_probs = ops.reshape(log_probs, (batch, beam_size, vocabulary_size)) + beams.log_probs[:, :, None]
-    log_probs = ops.reshape(log_probs, (batch, beam_size * vocabulary_size))
-    best_log_probs, best = ops.top_k(log_probs, beam_size)
-    rows = _rows(best // vocabulary_size, beam_size)
-    tokens = ops.cast(best % vocabulary_size, "int32")  # Torch counts in int64.
-    ids = hypotheses.write_token(_select(beams.ids, rows, beams.ids), tokens, index)
-    return _Beams(ops.reshape(tokens, (batch * beam_size,)), ids, best_log_probs), rows
+    count = log_probs.shape[-1]
+    log_probs = ops.reshape(log_probs, (batch, beam_size, count)) + beams.log_probs[:, :, None]
+    best_log_probs, best = ops.top_k(ops.reshape(log_probs, (batch, beam_size * count)), beam_size)
+    best = ops.cast(best, "int32")  # Torch counts in int64.
+    rows = _rows(best // count, beam_size)
+    tokens = ops.take(ops.reshape(token_ids, (-1,)), _rows(best, beam_size * count))
+    ids = _select(beams.ids, rows, beams.ids)
+    ids = hypotheses.write_token(ids, ops.reshape(tokens, (batch, beam_size)), index)
+    return _Beams(tokens, ids, best_log_probs), rows
 
 
 def _done(beams, finished, length, limits, alpha):
@@ -178,6 +190,10 @@ def _done(beams, finished, length, limits, alpha):
     largest = ops.maximum(length_penalty(length + 1, alpha), length_penalty(limits, alpha))
     reachable = beams.log_probs[:, 0] / largest
     return ops.logical_or(length >= limits, finished.scores[:, -1] >= reachable)
+
+
+def _take_rows(state, rows):
+    return keras.tree.map_structure(lambda tensor: ops.take(tensor, rows, axis=0), state)
 
 
 def _rows(positions, size):

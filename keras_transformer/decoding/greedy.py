@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.decoding import hypotheses, path
+from keras_transformer.decoding import candidates, hypotheses, path
 from keras_transformer.decoding.hypotheses import Hypotheses, Step
 
 
@@ -14,7 +14,7 @@ def greedy_search(
     *,
     max_lengths: Any,
     start_id: int,
-    end_id: int,
+    end_id: int | None,
     pad_id: int = 0,
     max_length: Any = None,
 ) -> Hypotheses:
@@ -31,7 +31,8 @@ def greedy_search(
         state: Nest of tensors `[B, ...]`, possibly empty.
         max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
         start_id: Token of the first step.
-        end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out.
+        end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out. None
+            for hypotheses of exactly `max_lengths` tokens.
         pad_id: What fills the ids after the end.
         max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
             graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
@@ -45,7 +46,10 @@ def greedy_search(
     hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
     limits, width = hypotheses.resolve_limits(max_lengths, max_length)
 
-    def choose(log_probs, index):
-        return ops.argmax(log_probs, axis=-1)
+    never = {pad_id, start_id} - {end_id}
+
+    def choose(logits, normalizer, index):
+        log_probs, token_ids = candidates.best_tokens(logits, normalizer, 1, never)
+        return candidates.pick(token_ids, ops.cast(ops.argmax(log_probs, axis=-1), "int32"))
 
     return path.follow(step, state, choose, limits, width, start_id=start_id, end_id=end_id, pad_id=pad_id)

@@ -30,7 +30,7 @@ class Hypotheses(NamedTuple):
     """N hypotheses for each of B sentences, best first, L tokens wide.
 
     Attributes:
-        ids: Int32 `[B, N, L]`: the tokens without `start_id`, with `end_id`, then `pad_id`.
+        ids: Int32 `[B, N, L]`: the tokens without `start_id`, with `end_id` if there is one, then `pad_id`.
         scores: Float32 `[B, N]`: what the search ordered by.
         log_probs: Float32 `[B, N]`: the model's log-probability of the tokens, the end included.
         lengths: Int32 `[B, N]`: number of tokens, the end included. 0 marks an empty slot (all padding, score
@@ -48,9 +48,11 @@ def possible(log_probs: Any) -> Any:
     return log_probs > IMPOSSIBLE / 2
 
 
-def check_tokens(**token_ids: int) -> None:
-    """Raises `ValueError` unless every special token is a non-negative integer."""
+def check_tokens(**token_ids: int | None) -> None:
+    """Raises `ValueError` unless every special token is a non-negative integer; the end may be None."""
     for name, token_id in token_ids.items():
+        if token_id is None and name == "end_id":
+            continue
         if isinstance(token_id, bool) or not isinstance(token_id, (int, np.integer)) or token_id < 0:
             raise ValueError(
                 f"`{name}` must be a non-negative integer, an index of the vocabulary. "
@@ -97,8 +99,8 @@ def resolve_limits(max_lengths: Any, max_length: Any) -> tuple[Any, Any]:
     return ops.clip(max_lengths, 1, width), width
 
 
-def call_step(step: Step, token_ids: Any, state: Any, index: Any) -> tuple[Any, Any]:
-    """Calls `step` and checks what it returns, which otherwise fails deep inside a compiled loop."""
+def call_step(step: Step, token_ids: Any, state: Any, index: Any, end_id: int | None) -> tuple[Any, Any]:
+    """Calls `step` and checks what it returns, which otherwise fails deep inside a compiled loop: float32 logits."""
     logits, new_state = step(token_ids, state, index)
     if len(logits.shape) != 2 or logits.shape[1] is None or _differ(logits.shape[:1], token_ids.shape):
         raise ValueError(
@@ -106,8 +108,13 @@ def call_step(step: Step, token_ids: Any, state: Any, index: Any) -> tuple[Any, 
             f"Received: logits.shape={tuple(logits.shape)} for token_ids.shape={tuple(token_ids.shape)}. "
             "Drop the step axis and keep one row per token."
         )
+    if end_id is not None and end_id >= logits.shape[-1]:
+        raise ValueError(
+            f"`end_id` must be an index of the vocabulary. Received: end_id={end_id} for logits of shape "
+            f"{tuple(logits.shape)}. Check that tokenizer and model have the same vocabulary."
+        )
     keras.tree.assert_same_structure(state, new_state)
-    return logits, keras.tree.map_structure(_same_shape, new_state, state)
+    return ops.cast(logits, "float32"), keras.tree.map_structure(_same_shape, new_state, state)
 
 
 def check_state(state: Any, rows: Any) -> Any:
@@ -124,26 +131,6 @@ def check_state(state: Any, rows: Any) -> Any:
         return tensor
 
     return keras.tree.map_structure(check, state)
-
-
-def token_log_probs(logits: Any, end_id: int) -> Any:
-    """Float32 log-probabilities `[rows, V]` of the next token.
-
-    The one place to add a constraint on the tokens: `IMPOSSIBLE` rules a token out.
-    """
-    if end_id >= logits.shape[-1]:
-        raise ValueError(
-            f"`end_id` must be an index of the vocabulary. Received: end_id={end_id} for logits of shape "
-            f"{tuple(logits.shape)}. Check that tokenizer and model have the same vocabulary."
-        )
-    log_probs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-    return ops.maximum(log_probs, LEAST_LOG_PROB)
-
-
-def rule_out(log_probs: Any, *token_ids: int) -> Any:
-    """`IMPOSSIBLE` at some tokens. The others are not renormalised: they stay what the model says."""
-    ruled_out = np.isin(np.arange(log_probs.shape[-1]), token_ids)
-    return ops.where(ruled_out, IMPOSSIBLE, log_probs)
 
 
 def write_token(ids: Any, token_ids: Any, index: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.decoding import hypotheses, path
+from keras_transformer.decoding import candidates, hypotheses, path
 from keras_transformer.decoding.hypotheses import Hypotheses, Step
 
 
@@ -16,7 +16,7 @@ def sample(
     *,
     max_lengths: Any,
     start_id: int,
-    end_id: int,
+    end_id: int | None,
     pad_id: int = 0,
     temperature: float = 1.0,
     top_k: int = 0,
@@ -44,7 +44,7 @@ def sample(
         state: Nest of tensors `[B, ...]`, possibly empty.
         max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
         start_id: Token of the first step.
-        end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out.
+        end_id: As in `greedy_search`.
         pad_id: What fills the ids after the end.
         temperature: Above 0; 1 is the model, less is sharper.
         top_k: Number of tokens kept at each step; 0 keeps all.
@@ -66,20 +66,22 @@ def sample(
     if uniforms is None:
         uniforms = keras.random.uniform((width, ops.shape(limits)[0]), dtype="float32", seed=seed)
 
-    def choose(log_probs, index):
-        return _draw(log_probs, ops.take(uniforms, index, axis=0), temperature, top_k, top_p)
+    never = {pad_id, start_id} - {end_id}
+
+    def choose(logits, normalizer, index):
+        return _draw(candidates.rule_out(logits, never), ops.take(uniforms, index, axis=0), temperature, top_k, top_p)
 
     return path.follow(step, state, choose, limits, width, start_id=start_id, end_id=end_id, pad_id=pad_id)
 
 
-def _draw(log_probs, uniform, temperature, top_k, top_p):
-    """Tokens int32 `[B]` from log-probabilities `[B, V]` and numbers `[B]` in [0, 1)."""
-    vocabulary_size = log_probs.shape[-1]
+def _draw(logits, uniform, temperature, top_k, top_p):
+    """Tokens int32 `[B]` from logits `[B, V]` and numbers `[B]` in [0, 1)."""
+    vocabulary_size = logits.shape[-1]
     if 0 < top_k < vocabulary_size or top_p < 1:
-        log_probs, token_ids = ops.top_k(log_probs, min(top_k or vocabulary_size, vocabulary_size))
+        logits, token_ids = ops.top_k(logits, min(top_k or vocabulary_size, vocabulary_size))
     else:
         token_ids = None  # Sorting the vocabulary is dear, and only the cuts need it.
-    weights = ops.exp((log_probs - ops.max(log_probs, axis=-1, keepdims=True)) / temperature)
+    weights = ops.exp((logits - ops.max(logits, axis=-1, keepdims=True)) / temperature)
     cumulative = ops.cumsum(weights, axis=-1)
     if top_p < 1:  # The first is always kept.
         weights = ops.where(cumulative - weights < top_p * cumulative[:, -1:], weights, 0.0)

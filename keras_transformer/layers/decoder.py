@@ -23,6 +23,8 @@ class Decoder(TransformerStack):
         inputs_mask, memory_mask: Boolean `[B, T]` and `[B, S]`, True at real steps; default to the masks that
             the tensors carry (`mask` is another name of `inputs_mask`). The outputs carry on `mask` or the one
             that `inputs` carries.
+        attention_mask: Boolean `[B, T, T]`, a pattern of self-attention beyond padding; with a cache of L steps and K
+            beams `[B, K, L * K]`, see `MultiHeadAttention`.
         use_causal_mask: Whether step t sees target steps up to t only.
         cache: Tuple of N caches of `init_cache`; inputs are then the steps from `cache_index` on.
         cache_index: Integer scalar, the number of steps already in the cache.
@@ -46,6 +48,7 @@ class Decoder(TransformerStack):
         mask=None,
         inputs_mask=None,
         memory_mask=None,
+        attention_mask=None,
         use_causal_mask=True,
         cache=None,
         cache_index=None,
@@ -57,6 +60,7 @@ class Decoder(TransformerStack):
             cache,
             memory=memory,
             memory_mask=masks.attached_mask(memory, memory_mask),
+            attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             cache_index=cache_index,
         )
@@ -74,6 +78,6 @@ class Decoder(TransformerStack):
                 return block(inputs, memory, return_attention_scores=True, **arguments)[1]
             inputs = block(inputs, memory, inputs_mask=inputs_mask, memory_mask=memory_mask)
 
-    def init_cache(self, memory, batch_size: int, length: int) -> tuple[BlockCache, ...]:
-        """Caches, one a block: the memory `[B, S, D']` projected once, room for `length` steps of `batch_size` rows."""
-        return tuple(block.init_cache(memory, batch_size, length) for block in self.blocks)
+    def init_cache(self, memory, length: int, num_beams: int = 1) -> tuple[BlockCache, ...]:
+        """Caches, one a block: the memory `[B, S, D']` projected once, room for `length` steps of K beams a sentence."""
+        return tuple(block.init_cache(memory, length, num_beams) for block in self.blocks)

@@ -1,6 +1,7 @@
 """One block of a Transformer decoder."""
 
 import keras
+from keras import ops
 
 from keras_transformer.layers.block import TransformerBlock
 from keras_transformer.ops import masks
@@ -27,6 +28,8 @@ class DecoderBlock(TransformerBlock):
         inputs_mask, memory_mask: Boolean `[B, T]` and `[B, S]`, True at real steps; default to the masks that
             the tensors carry (`mask` is another name of `inputs_mask`, which Keras fills when there is one
             tensor). The outputs carry on `mask` or the one that `inputs` carries.
+        attention_mask: Boolean `[B, T, T]`, a pattern of self-attention beyond padding; with a cache of L steps and K
+            beams `[B, K, L * K]`, see `MultiHeadAttention`.
         use_causal_mask: Whether step t sees target steps up to t only; False for non-autoregressive decoding.
         return_attention_scores: Whether to return the cross-attention weights `[B, N, T, S]`, float32.
         cache: `BlockCache` of `init_cache`; inputs are then the steps from `cache_index` on.
@@ -57,6 +60,7 @@ class DecoderBlock(TransformerBlock):
         mask=None,
         inputs_mask=None,
         memory_mask=None,
+        attention_mask=None,
         use_causal_mask=True,
         return_attention_scores=False,
         cache=None,
@@ -69,7 +73,12 @@ class DecoderBlock(TransformerBlock):
                 f"cache={'None' if cache is None else 'a cache'}. A cache made by `init_cache` holds the memory."
             )
         x, self_cache = self._attend_to_self(
-            inputs, masks.attached_mask(inputs, mask, inputs_mask), use_causal_mask, cache, cache_index
+            inputs,
+            value_mask=masks.attached_mask(inputs, mask, inputs_mask),
+            attention_mask=attention_mask,
+            use_causal_mask=use_causal_mask,
+            cache=cache,
+            cache_index=cache_index,
         )
         attended = self.cross_attention(
             self.cross_attention_residual.prepare(x),
@@ -86,22 +95,17 @@ class DecoderBlock(TransformerBlock):
             return x, scores
         return x if cache is None else (x, BlockCache(self_cache, cache.cross_attention))
 
-    def init_cache(self, memory, batch_size: int, length: int) -> BlockCache:
-        """Projects the memory `[B, S, D']` once, and makes room for `length` steps of `batch_size` rows.
+    def init_cache(self, memory, length: int, num_beams: int = 1) -> BlockCache:
+        """Projects the memory `[B, S, D']` once, and makes room for `length` steps of K = `num_beams` beams a sentence.
 
-        The rows are a multiple of B: beam-minor, row b * K + k for beam k of sentence b.
+        The rows of the inputs are then B * K, beam-minor: row b * K + k for beam k of sentence b.
         """
-        return BlockCache(self.self_attention.init_cache(batch_size, length), self.cross_attention.project(memory))
+        past = self.self_attention.init_cache(ops.shape(memory)[0], length * num_beams)
+        return BlockCache(past, self.cross_attention.project(memory))
 
-    def _attend_to_self(self, inputs, mask, use_causal_mask, cache, cache_index):
+    def _attend_to_self(self, inputs, cache, **arguments):
         query = self.self_attention_residual.prepare(inputs)
-        attended = self.self_attention(
-            query,
-            query,
-            value_mask=mask if cache is None else None,
-            use_causal_mask=use_causal_mask,
-            cache=None if cache is None else cache.self_attention,
-            cache_index=cache_index,
-        )
+        cache = None if cache is None else cache.self_attention
+        attended = self.self_attention(query, query, cache=cache, **arguments)
         attended, self_cache = (attended, None) if cache is None else attended
         return self.self_attention_residual(inputs, attended), self_cache

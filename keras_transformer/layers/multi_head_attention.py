@@ -37,12 +37,15 @@ class MultiHeadAttention(keras.layers.Layer):
         value_mask, key_mask: Boolean `[B, S]`, True at real steps; default to the masks that the tensors carry.
             Reading a cache, they describe its steps; writing one, they are unused, since Keras fills them with
             masks of the new steps alone: hide written steps by `attention_mask`.
-        attention_mask: Boolean `[B, T, S]`, True where a query may see a key; a size of 1 broadcasts.
+        attention_mask: Boolean `[B, T, S]`, True where a query may see a key; a size of 1 broadcasts. Where a cache
+            is written, it takes the place of the causal mask.
         return_attention_scores: Whether to return the weights as well.
         use_causal_mask: Whether step t sees keys up to t only.
         cache: `KVCache`. With `value`, the projected steps are written to it at `cache_index` and attention
             runs over all of it, causally; without, attention reads it as it is (a memory projected once by
-            `project`). Rows of the query may be a multiple of the cache's rows: the beams of a sentence.
+            `project`). The query may have K times the cache's rows, for the K beams of a sentence. Their steps count
+            as K * T steps of one query, and K beams that write need an `attention_mask` `[B, K * T, S]` which tells
+            them apart; see `keras_transformer.ops.ancestry`.
         cache_index: Integer scalar, the number of steps already written; required to write.
 
     Returns:
@@ -133,32 +136,29 @@ class MultiHeadAttention(keras.layers.Layer):
                     "Pass the number of steps already written, or leave out `value` to read the cache."
                 )
             value_mask = key_mask = None
+        rows, steps = ops.shape(query)[:2]
+        if cache is not None:
+            query, value, key = (self._fold_beams(x, cache) for x in (query, value, key))
         query_heads = self._split_heads(self.query_dense(query))
-        if value is None:
-            # The beams of a sentence become query steps, so that its memory is kept once.
-            query_heads = ops.reshape(query_heads, (ops.shape(cache.key)[0], -1, self.num_heads, self.key_dim))
-            keys, values = cache
-        else:
-            keys, values = self.project(value, key)
-            if cache is not None:
-                cache = write(cache, keys, values, cache_index)
-                keys, values = cache
+        keys, values = cache if value is None else self.project(value, key)
+        if cache is not None and value is not None:
+            keys, values = cache = write(cache, keys, values, cache_index * (ops.shape(query)[1] // steps))
+            use_causal_mask = attention_mask is None
         mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
-        if use_causal_mask or (cache is not None and value is not None):
-            steps = ops.shape(query_heads)[1], ops.shape(keys)[1]
-            mask = masks.merge(mask, masks.causal_mask(*steps, offset=0 if cache_index is None else cache_index))
+        if use_causal_mask:
+            sizes = ops.shape(query_heads)[2], ops.shape(keys)[2]
+            mask = masks.merge(mask, masks.causal_mask(*sizes, offset=0 if cache_index is None else cache_index))
         dropout = self.dropout_layer if self.dropout else None
         heads, weights = dot_product_attention(query_heads, keys, values, mask, dropout)
         outputs = self._project_out(heads, mask)
-        if value is None:
-            rows, steps = ops.shape(query)[:2]
-            outputs = ops.reshape(outputs, (rows, steps, outputs.shape[-1]))
-        returned = (outputs,)
+        if cache is None:
+            return (outputs, weights) if return_attention_scores else outputs
+        returned = (ops.reshape(outputs, (rows, steps, outputs.shape[-1])),)
         if return_attention_scores:
-            returned += (weights if value is not None else self._unfold_beams(weights, query),)
-        if cache is not None and value is not None:
+            returned += (self._unfold_beams(weights, rows, steps),)
+        if value is not None:
             returned += (cache,)
-        return returned if len(returned) > 1 else outputs
+        return returned if len(returned) > 1 else returned[0]
 
     def project(self, value, key=None) -> KVCache:
         """Keys and values of `[B, S, *]` as a cache: how a memory is projected once per sentence."""
@@ -167,7 +167,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """A cache of zeros for self-attention over at most `length` steps."""
-        shape = (batch_size, length, self.num_heads)
+        shape = (batch_size, self.num_heads, length)
         return KVCache(
             ops.zeros((*shape, self.key_dim), self.compute_dtype),
             ops.zeros((*shape, self.value_dim), self.compute_dtype),
@@ -202,24 +202,30 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _split_heads(self, x):
         rows, steps = ops.shape(x)[:2]
-        return ops.reshape(x, (rows, steps, self.num_heads, x.shape[-1] // self.num_heads))
+        heads = ops.reshape(x, (rows, steps, self.num_heads, x.shape[-1] // self.num_heads))
+        return ops.transpose(heads, (0, 2, 1, 3))
 
     def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
-        batch, steps, key_steps = keys.shape[0], query_heads.shape[1], keys.shape[1]
+        batch, steps, key_steps = keys.shape[0], query_heads.shape[2], keys.shape[2]
         masks.check_mask("value_mask", value_mask, (batch, key_steps))
         masks.check_mask("key_mask", key_mask, (batch, key_steps))
         masks.check_mask("attention_mask", attention_mask, (batch, steps, key_steps))
         padding = masks.merge(value_mask, key_mask)
         return masks.merge(None if padding is None else ops.expand_dims(padding, 1), attention_mask)
 
-    def _unfold_beams(self, weights, query):
-        """Weights `[B, N, K * T, S]` of beams folded into steps to `[B * K, N, T, S]`."""
-        (rows, steps), (batch, heads, _, key_steps) = ops.shape(query)[:2], ops.shape(weights)
+    def _fold_beams(self, x, cache):
+        """Makes the K beams of a sentence steps of one row, `[B * K, T, D]` to `[B, K * T, D]`: they share a cache."""
+        return None if x is None else ops.reshape(x, (ops.shape(cache.key)[0], -1, x.shape[-1]))
+
+    def _unfold_beams(self, weights, rows, steps):
+        """Weights `[B, N, K * T, S]` to `[B * K, N, T, S]`."""
+        batch, heads, _, key_steps = ops.shape(weights)
         weights = ops.reshape(weights, (batch, heads, -1, steps, key_steps))
         return ops.reshape(ops.transpose(weights, (0, 2, 1, 3, 4)), (rows, heads, steps, key_steps))
 
     def _project_out(self, heads, mask):
-        rows, steps = ops.shape(heads)[:2]
+        rows, _, steps = ops.shape(heads)[:3]
+        heads = ops.transpose(heads, (0, 2, 1, 3))
         outputs = self.output_dense(ops.reshape(heads, (rows, steps, self.num_heads * self.value_dim)))
         if mask is not None and self.use_bias:
             # Nothing seen, nothing said: without this the bias would speak.

@@ -56,10 +56,14 @@ class TokenEmbedding(keras.layers.Layer):
         rows = ops.take(self.embeddings, ops.cast(token_ids, "int32"), axis=0)
         return ops.cast(rows * self.hidden_dim**0.5, self.compute_dtype)
 
-    def logits(self, x: Any) -> Any:
+    def output_kernel(self) -> Any:
+        """The table as the matrix `[D, V]` of the output, in the compute dtype: made once, it serves many steps."""
+        return ops.transpose(ops.cast(self.embeddings, self.compute_dtype))
+
+    def logits(self, x: Any, output_kernel: Any = None) -> Any:
         """Vectors `[..., D]` to logits `[..., V]` of the same dtype."""
-        table = ops.transpose(ops.cast(self.embeddings, x.dtype))
-        flat = ops.matmul(ops.reshape(x, (-1, self.hidden_dim)), table)
+        kernel = self.output_kernel() if output_kernel is None else output_kernel
+        flat = ops.matmul(ops.reshape(x, (-1, self.hidden_dim)), ops.cast(kernel, x.dtype))
         return ops.reshape(flat, (*ops.shape(x)[:-1], self.vocabulary_size))
 
     def compute_mask(self, token_ids, previous_mask=None):

@@ -18,15 +18,15 @@ def dot_product_attention(
     Axes: B batch, T query steps, S key steps, N heads, H width of a head. The softmax runs in float32.
 
     Args:
-        query: Float `[B, T, N, H]`.
-        key: Float `[B, S, N, H]`.
-        value: Float `[B, S, N, H']`.
+        query: Float `[B, N, T, H]`.
+        key: Float `[B, N, S, H]`.
+        value: Float `[B, N, S, H']`.
         mask: Boolean `[B, T, S]` or broadcastable to it, True where a query may see a key. A query that sees
             nothing gets zeros, as output and as weights, and sends back no gradient.
         dropout: Function applied to the weights before they meet the values.
 
     Returns:
-        The output `[B, T, N, H']` and the weights before dropout, float32 `[B, N, T, S]`.
+        The output `[B, N, T, H']` and the weights before dropout, float32 `[B, N, T, S]`.
     """
     scores = attention_scores(query, key)
     if mask is None:
@@ -35,15 +35,15 @@ def dot_product_attention(
         mask = ops.expand_dims(mask, 1)
         weights = ops.softmax(ops.where(mask, scores, MASKED_SCORE))
     shown = ops.cast(weights, value.dtype)
-    output = ops.einsum("bnts,bsnh->btnh", shown if dropout is None else dropout(shown), value)
+    output = ops.matmul(shown if dropout is None else dropout(shown), value)
     if mask is not None:
         visible = masks.visible_rows(mask)
         weights = ops.where(visible, weights, 0.0)
-        output = ops.where(ops.swapaxes(visible, 1, 2), output, ops.zeros((), output.dtype))
+        output = ops.where(visible, output, ops.zeros((), output.dtype))
     return output, weights
 
 
 def attention_scores(query: Any, key: Any) -> Any:
     """Float32 `[B, N, T, S]`: dot products scaled by the root of the head's width."""
     query = query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
-    return ops.cast(ops.einsum("btnh,bsnh->bnts", query, key), "float32")
+    return ops.cast(ops.matmul(query, ops.swapaxes(key, -1, -2)), "float32")

@@ -142,15 +142,21 @@ def test_step_by_step_equals_the_full_pass(normalize_first, beams):
     layer, x = ready(normalize_first=normalize_first), checks.array(B * beams, T, D)
     rows = np.repeat(np.arange(B), beams)
     full = checks.numpy(layer(x, VECTORS[rows], memory_mask=SOURCE_PADDING[rows]))
-    cache, index = layer.init_cache(ops.convert_to_tensor(VECTORS), B * beams, T), 0
-    assert len(cache) == 2 and cache[0].cross_attention.key.shape == (B, S, N, D // N)
+    cache, index = layer.init_cache(ops.convert_to_tensor(VECTORS), T, beams), 0
+    assert len(cache) == 2 and cache[0].cross_attention.key.shape == (B, N, S, D // N)
 
     def step(x, cache, index):
         x = checks.with_mask(x, ops.ones(x.shape[:2], "bool"))  # As from a table with `mask_zero`.
-        return layer(x, memory_mask=ops.convert_to_tensor(SOURCE_PADDING), cache=cache, cache_index=index)
+        return layer(
+            x,
+            memory_mask=ops.convert_to_tensor(SOURCE_PADDING),
+            attention_mask=checks.mask_of_beams(B, T, beams, index),
+            cache=cache,
+            cache_index=index,
+        )
 
     step = checks.compiled(step)
-    for steps in (2, 1, 1, 1):
+    for steps in (2, 1, 1, 1) if beams == 1 else (1,) * T:
         chunk = slice(index, index + steps)
         outputs, cache = step(x[:, chunk], cache, ops.convert_to_tensor(index, "int32"))
         np.testing.assert_allclose(checks.numpy(outputs), full[:, chunk], atol=1e-5)
@@ -189,7 +195,7 @@ def test_layer_rules(tmp_path):
 
 def test_memory_or_cache_but_not_both():
     layer = ready()
-    cache = layer.init_cache(ops.convert_to_tensor(VECTORS), B, T)
+    cache = layer.init_cache(ops.convert_to_tensor(VECTORS), T)
     with pytest.raises(ValueError, match="Exactly one .* Received: memory=None, cache=None"):
         layer(X)
     with pytest.raises(ValueError, match="Exactly one .* Received: memory=a tensor, cache=a cache"):

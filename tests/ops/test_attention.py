@@ -13,7 +13,7 @@ B, T, S, N, H, VALUE = 3, 5, 7, 2, 11, 13
 
 
 def heads(dtype="float32", scale=1.0):
-    shapes = (B, T, N, H), (B, S, N, H), (B, S, N, VALUE)
+    shapes = (B, N, T, H), (B, N, S, H), (B, N, S, VALUE)
     return [ops.cast(checks.array(*s, seed=i, scale=scale), dtype) for i, s in enumerate(shapes)]
 
 
@@ -38,7 +38,7 @@ def test_equals_the_equation(shape):
 
 def test_scores_are_scaled_by_the_root_of_the_width():
     query, key, _ = heads()
-    expected = np.einsum("btnh,bsnh->bnts", checks.numpy(query), checks.numpy(key)) / np.sqrt(H)
+    expected = np.einsum("bnth,bnsh->bnts", checks.numpy(query), checks.numpy(key)) / np.sqrt(H)
     np.testing.assert_allclose(checks.numpy(attention_scores(query, key)), expected, atol=1e-5)
 
 
@@ -60,14 +60,14 @@ def test_rows_that_see_nothing_are_zero_and_send_no_gradient(dtype):
     assert hidden.sum() == 1
     inputs = heads(dtype)
     outputs, weights = dot_product_attention(*inputs, mask)
-    assert not checks.numpy(outputs)[hidden].any()
-    assert not checks.numpy(weights).transpose(0, 2, 1, 3)[hidden].any()
-    assert checks.numpy(outputs)[~hidden].any(-1).all()
+    outputs, weights = (checks.numpy(x).transpose(0, 2, 1, 3) for x in (outputs, weights))
+    assert not outputs[hidden].any() and not weights[hidden].any()
+    assert outputs[~hidden].any(-1).all()
 
     def loss(query, key, value):
         outputs, weights = dot_product_attention(query, key, value, mask)
-        both = ops.cast(outputs, "float32"), ops.transpose(weights, (0, 2, 1, 3))
-        return sum(ops.sum(ops.where(hidden[:, :, None, None], x, 0.0) * 3.0) for x in both)
+        both = ops.cast(outputs, "float32"), weights
+        return sum(ops.sum(ops.where(hidden[:, None, :, None], x, 0.0) * 3.0) for x in both)
 
     assert not any(g.any() for g in checks.gradients(loss, inputs))
 
@@ -78,7 +78,7 @@ def test_dropout_falls_on_the_weights_and_not_on_the_reported_ones():
     outputs, weights = dot_product_attention(query, key, value, None, dropout=lambda w: ops.multiply(w, keep))
     _, expected = ref.attention(*(checks.numpy(x) for x in (query, key, value)))
     np.testing.assert_allclose(checks.numpy(weights), expected, atol=1e-6)
-    dropped = np.einsum("bnts,bsnh->btnh", expected * keep, checks.numpy(value))
+    dropped = np.einsum("bnts,bnsh->bnth", expected * keep, checks.numpy(value))
     np.testing.assert_allclose(checks.numpy(outputs), dropped, atol=2e-6)
 
 

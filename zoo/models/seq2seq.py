@@ -1,14 +1,28 @@
 """Encoder-decoder Transformer: token ids in, token logits out."""
 
 import dataclasses
+from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from keras_transformer import BlockCache, Decoder, Encoder, PositionalEncoding, TokenEmbedding
+from keras_transformer import BlockCache, Decoder, Encoder, KVCache, PositionalEncoding, TokenEmbedding
 from keras_transformer.ops import masks
+from keras_transformer.ops.ancestry import add_step, no_ancestors, visible_slots
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, ModelConfig
+
+
+class _State(NamedTuple):
+    past: tuple[KVCache, ...]  # Of self-attention, one a block.
+    ancestors: Any  # [B * K, L]; nothing without beams.
+
+
+class _Context(NamedTuple):
+    memories: tuple[KVCache, ...]  # Projected for cross-attention, one a block.
+    memory_mask: Any
+    output_kernel: Any
+    num_beams: int
 
 
 @keras.saving.register_keras_serializable("zoo")
@@ -90,24 +104,39 @@ class Seq2Seq(keras.Model):
         """Encodes `source` `[B, S]` for decoding `length` steps of `num_beams` beams a sentence.
 
         Returns:
-            The state that grows and is reordered with the beams (a tuple of `KVCache`, one a block), and the
-            context that does not change (projected memories and their mask), both for `step`.
+            The state that grows and goes with the beams, and the context that does not change, both for `step`.
         """
-        rows = ops.shape(source)[0] * num_beams
-        caches = self.decoder.init_cache(self.encode(source), rows, length)
-        context = tuple(c.cross_attention for c in caches), masks.padding_mask(source, PAD_ID)
-        return tuple(c.self_attention for c in caches), context
+        batch = ops.shape(source)[0]
+        caches = self.decoder.init_cache(self.encode(source), length, num_beams)
+        ancestors = no_ancestors(batch * num_beams, length) if num_beams > 1 else ()
+        context = _Context(
+            memories=tuple(cache.cross_attention for cache in caches),
+            memory_mask=masks.padding_mask(source, PAD_ID),
+            output_kernel=self.embedding.output_kernel(),
+            num_beams=num_beams,
+        )
+        return _State(tuple(cache.self_attention for cache in caches), ancestors), context
 
     def step(self, token_ids, state, index, context):
         """One decoding step: ids `[B * K]` written at position `index` to logits `[B * K, V]` and the new state."""
-        memories, memory_mask = context
+        ancestors, visible = state.ancestors, None
+        if context.num_beams > 1:
+            ancestors = add_step(ancestors, index, context.num_beams)
+            visible = visible_slots(ancestors, index, context.num_beams)
         x, caches = self.decoder(
             self.embed(token_ids[:, None], start_index=index),
-            memory_mask=memory_mask,
-            cache=tuple(BlockCache(*pair) for pair in zip(state, memories)),
+            memory_mask=context.memory_mask,
+            attention_mask=visible,
+            cache=tuple(BlockCache(*pair) for pair in zip(state.past, context.memories)),
             cache_index=index,
         )
-        return self.embedding.logits(x)[:, 0], tuple(c.self_attention for c in caches)
+        logits = self.embedding.logits(x[:, 0], context.output_kernel)
+        return logits, _State(tuple(cache.self_attention for cache in caches), ancestors)
+
+    @staticmethod
+    def reorder(state, rows):
+        """The state when row r goes on from what was row `rows[r]`: caches stay where they are."""
+        return state._replace(ancestors=ops.take(state.ancestors, rows, axis=0))
 
     def get_config(self):
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}

@@ -212,8 +212,10 @@ class Translator:
                 def step(token_ids, state, index):
                     return self.model.step(token_ids, state, index, context)
 
-                drawn = {} if uniforms is None else {"uniforms": uniforms}
-                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **drawn)
+                extra = {} if uniforms is None else {"uniforms": uniforms}
+                if num_beams > 1:
+                    extra["reorder"] = self.model.reorder
+                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **extra)
 
             self._compiled[key] = compiled(self.model, run)
         return self._compiled[key]

@@ -100,6 +100,20 @@ def test_beams_may_differ(model):
     np.testing.assert_allclose(found, expected, **CLOSE)
 
 
+def test_a_beam_that_goes_on_from_another_has_its_past(model):
+    """Against the full call on what every beam inherited, the same slot taken by several beams and by none."""
+    random, sources = np.random.default_rng(0), np.repeat(SOURCE, 3, axis=0)
+    prefixes = np.full((6, 1), 2)
+    state, context = model.init_state(ops.array(SOURCE), 3, 6)
+    for index in range(5):
+        found, state = model.step(ops.array(prefixes[:, -1]), state, index, context)
+        if index:  # Keras warns of a softmax over one step.
+            np.testing.assert_allclose(found, logits(model, sources, prefixes)[:, -1], **CLOSE)
+        rows = random.integers(0, 3, 6) + np.repeat([0, 3], 3)
+        state = model.reorder(state, ops.array(rows.astype("int32")))
+        prefixes = np.concatenate([prefixes[rows], random.integers(4, 17, (6, 1))], axis=1)
+
+
 def test_padding_of_the_source_changes_nothing(model):
     expected = logits(model, SOURCE, TARGET)
     padded = logits(model, np.pad(SOURCE, ((0, 0), (0, 6))), TARGET)

@@ -1,0 +1,70 @@
+"""The most probable tokens out of a large vocabulary, with few passes over it."""
+
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from keras_transformer.decoding.hypotheses import IMPOSSIBLE, LEAST_LOG_PROB
+
+
+def log_normalizer(logits: Any) -> Any:
+    """`log sum_v exp z_v` of every row of float32 logits `[rows, V]`."""
+    largest = ops.max(logits, axis=-1)
+    return largest + ops.log(ops.sum(ops.exp(logits - largest[:, None]), axis=-1))
+
+
+def log_probs_of(logits: Any, normalizer: Any, token_ids: Any) -> Any:
+    """Log-probabilities `[rows]` of one token a row, at least `LEAST_LOG_PROB`; logits `[rows, V]` as they came."""
+    return ops.maximum(pick(logits, token_ids) - normalizer, LEAST_LOG_PROB)
+
+
+def best_tokens(logits: Any, normalizer: Any, count: int, never: set[int]) -> tuple[Any, Any]:
+    """Log-probabilities and tokens `[rows, C]`, the best `count` outside of `never` among them.
+
+    Those of `never` are `IMPOSSIBLE`. The others are not renormalised: they stay what the model says.
+    """
+    values, token_ids = top_k(logits, min(count + len(never), logits.shape[-1]))
+    log_probs = ops.maximum(values - normalizer[:, None], LEAST_LOG_PROB)
+    for token_id in never:
+        log_probs = ops.where(ops.equal(token_ids, token_id), IMPOSSIBLE, log_probs)
+    return log_probs, token_ids
+
+
+def rule_out(logits: Any, never: set[int]) -> Any:
+    """Logits `[rows, V]`, `IMPOSSIBLE` at the tokens of `never` and above it at all others."""
+    ruled_out = np.isin(np.arange(logits.shape[-1]), list(never))
+    return ops.where(ruled_out, IMPOSSIBLE, ops.maximum(logits, LEAST_LOG_PROB))
+
+
+def top_k(x: Any, k: int) -> tuple[Any, Any]:
+    """As `ops.top_k` on `[rows, V]`, ties included, in little more than one pass over V.
+
+    The k largest numbers lie in the k groups with the largest maxima; only those groups are sorted.
+    """
+    size = x.shape[-1]
+    group = _group_size(size)
+    if group is None or k > size // group:
+        values, indices = ops.top_k(x, k)
+        return values, ops.cast(indices, "int32")
+    groups = ops.reshape(x, (-1, size // group, group))
+    _, best = ops.top_k(ops.max(groups, axis=-1), k)
+    best = ops.sort(ops.cast(best, "int32"), axis=-1)  # Ties go to the first index, hence in the order of the groups.
+    first = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * (size // group)
+    members = ops.take(ops.reshape(groups, (-1, group)), ops.reshape(best + first, (-1,)), axis=0)
+    values, positions = ops.top_k(ops.reshape(members, (-1, k * group)), k)
+    positions = ops.cast(positions, "int32")
+    return values, pick(best, positions // group) * group + positions % group
+
+
+def pick(x: Any, positions: Any) -> Any:
+    """`x[r, positions[r]]` for x `[rows, C]` and int32 positions `[rows]` or `[rows, k]`."""
+    first = ops.arange(ops.shape(x)[0], dtype="int32") * x.shape[-1]
+    positions = positions + (first if len(positions.shape) == 1 else first[:, None])
+    return ops.take(ops.reshape(x, (-1,)), positions, axis=0)
+
+
+def _group_size(size):
+    """The divisor of `size` nearest to its root; None if there is none worth it."""
+    divisors = [group for group in range(8, 257) if size % group == 0]
+    return min(divisors, key=lambda group: abs(group - size**0.5)) if divisors and size >= 512 else None
