@@ -16,27 +16,31 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-VARIANTS = {
-    "ours": {},
-    "ours_xla": {"jit_compile": True},
-    "ours_bf16": {"dtype": "mixed_bfloat16"},
-}
+VARIANTS = {"": {}, "_xla": {"jit_compile": True}, "_bf16": {"dtype": "mixed_bfloat16"}}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bench", required=True, help="folder with the run.py of the bench")
+    parser.add_argument("--before", help="another checkout of this package, run as before, before_xla, before_bf16")
     options, others = parser.parse_known_args()
-    path = os.pathsep.join([str(HERE / "hook"), str(HERE.parent)])
-    systems = {
-        name: {"venv": "tf", "adapter": "keras_transformer", "options": chosen, "env": {"PYTHONPATH": path}}
-        for name, chosen in VARIANTS.items()
-    }
+    systems = variants("ours", HERE.parent)
+    if options.before:
+        systems |= variants("before", pathlib.Path(options.before).resolve())
     with tempfile.NamedTemporaryFile("w", suffix=".json") as extra:
         json.dump(systems, extra)
         extra.flush()
         command = [sys.executable, str(pathlib.Path(options.bench) / "run.py"), "--extra", extra.name, *others]
         sys.exit(subprocess.run(command).returncode)
+
+
+def variants(name: str, checkout: pathlib.Path) -> dict:
+    """The systems of one checkout, as the bench describes systems."""
+    env = {"PYTHONPATH": os.pathsep.join([str(checkout / "benchmarks" / "hook"), str(checkout)])}
+    return {
+        name + suffix: {"venv": "tf", "adapter": "keras_transformer", "options": options, "env": env}
+        for suffix, options in VARIANTS.items()
+    }
 
 
 if __name__ == "__main__":

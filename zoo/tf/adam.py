@@ -1,6 +1,7 @@
-"""Adam that accumulates gradients under every tf.distribute strategy."""
+"""Adam in one pass over each variable, that accumulates gradients under every tf.distribute strategy."""
 
 import keras
+import tensorflow as tf
 from keras import ops
 
 
@@ -8,8 +9,9 @@ from keras import ops
 class Adam(keras.optimizers.Adam):
     """Keras's Adam, updating with the mean gradient of every `accumulation_steps` calls.
 
-    Keras's own `gradient_accumulation_steps` fails under a strategy: it decides whether to update before the replicas
-    exchange their gradients, and nothing may be exchanged inside a condition. Here each variable decides after it.
+    Keras's own makes a dozen passes over the weights, its `gradient_accumulation_steps` fails under a strategy: it
+    decides whether to update before the replicas exchange their gradients, and nothing may be exchanged inside a
+    condition. Here each variable decides after it.
 
     Args:
         accumulation_steps: Calls to an update. `iterations` counts updates; a schedule is handed the calls, see
@@ -34,16 +36,38 @@ class Adam(keras.optimizers.Adam):
 
     def update_step(self, gradient, variable, learning_rate):
         if self.accumulation_steps == 1:
-            return super().update_step(gradient, variable, learning_rate)
+            return self._update(gradient, variable, learning_rate)
         total = self._sums[self._get_variable_index(variable)]
         self.assign_add(total, gradient)
 
         def update():
-            mean = ops.divide(total, self.accumulation_steps)
-            super(Adam, self).update_step(mean, variable, learning_rate)
+            self._update(ops.divide(total, self.accumulation_steps), variable, learning_rate)
             self.assign(total, ops.zeros_like(total))
 
         ops.cond((self._iterations + 1) % self.accumulation_steps == 0, update, lambda: None)
 
+    def _update(self, gradient, variable, learning_rate):
+        if self.amsgrad:
+            return super().update_step(gradient, variable, learning_rate)
+        index, dtype = self._get_variable_index(variable), variable.dtype
+        step = ops.cast(self.iterations + 1, dtype)
+        beta_1, beta_2 = ops.cast(self.beta_1, dtype), ops.cast(self.beta_2, dtype)
+        tf.raw_ops.ResourceApplyAdam(
+            var=_handle(variable),
+            m=_handle(self._momentums[index]),
+            v=_handle(self._velocities[index]),
+            beta1_power=ops.power(beta_1, step),
+            beta2_power=ops.power(beta_2, step),
+            lr=ops.cast(learning_rate, dtype),
+            beta1=beta_1,
+            beta2=beta_2,
+            epsilon=ops.cast(self.epsilon, dtype),
+            grad=ops.cast(gradient, dtype),
+        )
+
     def get_config(self):
         return {**super().get_config(), "accumulation_steps": self.accumulation_steps}
+
+
+def _handle(variable):
+    return (variable.value if isinstance(variable, keras.Variable) else variable).handle
