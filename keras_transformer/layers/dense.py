@@ -13,18 +13,19 @@ class Dense(keras.layers.Dense):
     """
 
     def call(self, inputs, training=None):
-        x = ops.matmul(inputs, self.kernel)
+        # As one matrix, TensorFlow computes product, bias and ReLU at once.
+        x = ops.matmul(ops.reshape(inputs, (-1, inputs.shape[-1])), self.kernel)
         if self.bias is not None:
             whole = keras.backend.standardize_dtype(x.dtype) == "float32"
             x = ops.add(x, self.bias) if whole else _add(x, ops.cast(self.bias, x.dtype))
-        return x if self.activation is None else self.activation(x)
+        x = x if self.activation is None else self.activation(x)
+        return ops.reshape(x, (*ops.shape(inputs)[:-1], x.shape[-1]))
 
 
 @ops.custom_gradient
 def _add(x, bias):
     def gradient(*args, upstream=None):
         upstream = args[0] if upstream is None else upstream
-        rows = ops.cast(ops.reshape(upstream, (-1, upstream.shape[-1])), "float32")
-        return upstream, ops.cast(ops.sum(rows, axis=0), bias.dtype)
+        return upstream, ops.cast(ops.sum(ops.cast(upstream, "float32"), axis=0), bias.dtype)
 
     return ops.add(x, bias), gradient

@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.dense import Dense
+from keras_transformer.layers.dropout import Dropout
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -39,7 +40,7 @@ class FeedForward(keras.layers.Layer):
         self.inner_dense = Dense(
             intermediate_dim, activation=self.activation, dtype=self.dtype_policy, name="inner_dense"
         )
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="activation_dropout")
+        self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="activation_dropout")
 
     def build(self, inputs_shape):
         if inputs_shape[-1] is None:

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.dense import Dense
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks
 from keras_transformer.ops.attention import dot_product_attention
 from keras_transformer.ops.cache import KVCache, write
@@ -89,7 +90,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.query_dense = self._dense(num_heads * key_dim, "query_dense")
         self.key_dense = self._dense(num_heads * key_dim, "key_dense")
         self.value_dense = self._dense(num_heads * self.value_dim, "value_dense")
-        self.dropout_layer = keras.layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy, name="attention_dropout")
+        self.dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype_policy, name="attention_dropout")
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         value_shape = value_shape or query_shape
@@ -139,7 +140,7 @@ class MultiHeadAttention(keras.layers.Layer):
         rows, steps = ops.shape(query)[:2]
         if cache is not None:
             query, value, key = (self._fold_beams(x, cache) for x in (query, value, key))
-        query_heads = self._split_heads(self.query_dense(query))
+        query_heads = self._heads(self.query_dense, query)
         keys, values = cache if value is None else self.project(value, key)
         if cache is not None and value is not None:
             keys, values = cache = write(cache, keys, values, cache_index * (ops.shape(query)[1] // steps))
@@ -163,7 +164,7 @@ class MultiHeadAttention(keras.layers.Layer):
     def project(self, value, key=None) -> KVCache:
         """Keys and values of `[B, S, *]` as a cache: how a memory is projected once per sentence."""
         key = value if key is None else key
-        return KVCache(self._split_heads(self.key_dense(key)), self._split_heads(self.value_dense(value)))
+        return KVCache(self._heads(self.key_dense, key), self._heads(self.value_dense, value))
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """A cache of zeros for self-attention over at most `length` steps."""
@@ -200,9 +201,10 @@ class MultiHeadAttention(keras.layers.Layer):
             name=name,
         )
 
-    def _split_heads(self, x):
-        rows, steps = ops.shape(x)[:2]
-        heads = ops.reshape(x, (rows, steps, self.num_heads, x.shape[-1] // self.num_heads))
+    def _heads(self, dense, inputs):
+        """Projects `[B, T, *]` to heads `[B, N, T, H]`."""
+        rows, steps = ops.shape(inputs)[:2]
+        heads = ops.reshape(dense(inputs), (rows, steps, self.num_heads, dense.units // self.num_heads))
         return ops.transpose(heads, (0, 2, 1, 3))
 
     def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):

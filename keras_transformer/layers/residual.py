@@ -2,6 +2,8 @@
 
 import keras
 
+from keras_transformer.layers.dropout import Dropout
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Residual(keras.layers.Layer):
@@ -29,7 +31,7 @@ class Residual(keras.layers.Layer):
         self.dropout = dropout
         self.supports_masking = True
         self.norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
-        self.dropout_layer = keras.layers.Dropout(dropout, dtype=self.dtype_policy, name="dropout")
+        self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape, sublayer_outputs_shape=None):
         self.norm.build(inputs_shape)

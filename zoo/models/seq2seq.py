@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_transformer import BlockCache, Decoder, Encoder, KVCache, PositionalEncoding, TokenEmbedding
+from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks
 from keras_transformer.ops.ancestry import add_step, no_ancestors, visible_slots
 from keras_transformer.ops.values import check_token_ids
@@ -56,7 +57,7 @@ class Seq2Seq(keras.Model):
             config.vocabulary_size, config.hidden_dim, mask_zero=False, dtype=policy, name="embedding"
         )
         self.positions = PositionalEncoding(dtype=policy, name="positions")
-        self.embedding_dropout = keras.layers.Dropout(config.dropout, dtype=policy, name="embedding_dropout")
+        self.embedding_dropout = Dropout(config.dropout, dtype=policy, name="embedding_dropout")
         block_arguments = {
             "num_heads": config.num_heads,
             "intermediate_dim": config.intermediate_dim,
