@@ -50,18 +50,18 @@ class System(KerasAdapter):
         return self._search(batch, steps, greedy_search, 1)
 
     def beam(self, batch, steps, beams):
-        options = {"beam_size": beams, "length_penalty": 0.0, "reorder": self.model.reorder}
+        options = {"beam_size": beams, "length_penalty": 0.0}
         return self._search(batch, steps, beam_search, beams, **options)
 
     def _search(self, batch, steps, search, num_beams, **options):
         """Exactly `steps` tokens, none of them the end."""
 
         def run(source):
-            state, context = self.model.init_state(source, num_beams, steps)
+            state, one_step = self.model.init_state(source, num_beams, steps), self.model.step_function(num_beams)
             no_end = ops.where(ops.arange(self.cfg["vocab"]) == END, -1e9, 0.0)
 
             def step(token_ids, state, index):
-                logits, state = self.model.step(token_ids, state, index, context)
+                logits, state = one_step(token_ids, state, index)
                 return ops.cast(logits, "float32") + no_end, state
 
             limits = ops.full((ops.shape(source)[0],), steps, dtype="int32")

@@ -5,6 +5,8 @@ import itertools
 import numpy as np
 from keras import ops
 
+from keras_transformer.decoding import PerSentence
+
 PAD, START, END, V = 0, 1, 2, 7
 WORDS = (3, 4, 5, 6)
 SPECIAL = {"start_id": START, "end_id": END, "pad_id": PAD}
@@ -19,27 +21,28 @@ def random_tables(batch, seed=0, sharpness=2.0):
 
 
 def table_step(tables, beams):
-    """Step over `tables [B, MAX_LENGTH, PREFIXES, V]`; the prefix is known from the state alone."""
-    batch = ops.shape(tables)[0]
+    """Step over `tables [B, MAX_LENGTH, PREFIXES, V]`; prefix and sentence are known from the state alone."""
     flat = ops.reshape(tables, (-1, V))
-    sentences = ops.repeat(ops.arange(batch, dtype="int32"), beams)
 
     def step(token_ids, state, index):
         prefix, history = state["prefix"], state["more"][0]
+        sentences = ops.repeat(state["more"][1].tensors["number"], beams)
         prefix = ops.where(index > 0, prefix * V + token_ids, prefix)
         # A second, wider tensor that must agree with the first: rows are to be reordered whole.
         history = ops.where(ops.arange(MAX_LENGTH) == index, token_ids[:, None], history)
         weights = np.array([[V ** max(i - j, 0) * (0 < j <= i) for j in range(MAX_LENGTH)] for i in range(MAX_LENGTH)])
         again = ops.sum(history * ops.take(ops.convert_to_tensor(weights, "int32"), index, axis=0), axis=1)
         logits = ops.take(flat, (sentences * MAX_LENGTH + index) * PREFIXES + prefix % PREFIXES, axis=0)
-        return ops.where((again == prefix)[:, None], logits, np.nan), {"prefix": prefix, "more": (history,)}
+        state = {"prefix": prefix, "more": (history, state["more"][1])}
+        return ops.where((again == prefix)[:, None], logits, np.nan), state
 
     return step
 
 
 def table_state(batch, beams):
     rows = batch * beams
-    return {"prefix": ops.zeros((rows,), "int32"), "more": (ops.zeros((rows, MAX_LENGTH), "int32"),)}
+    numbers = PerSentence({"number": ops.arange(batch, dtype="int32")})
+    return {"prefix": ops.zeros((rows,), "int32"), "more": (ops.zeros((rows, MAX_LENGTH), "int32"), numbers)}
 
 
 def code(prefix):

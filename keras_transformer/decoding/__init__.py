@@ -2,7 +2,7 @@
 
 from keras_transformer.decoding.beam_search import beam_search, length_penalty, repeat_rows
 from keras_transformer.decoding.greedy import greedy_search
-from keras_transformer.decoding.hypotheses import Hypotheses
+from keras_transformer.decoding.hypotheses import Hypotheses, PerSentence
 from keras_transformer.decoding.sampling import sample
 
-__all__ = ["Hypotheses", "beam_search", "greedy_search", "length_penalty", "repeat_rows", "sample"]
+__all__ = ["Hypotheses", "PerSentence", "beam_search", "greedy_search", "length_penalty", "repeat_rows", "sample"]

@@ -1,7 +1,6 @@
 """Beam search with finished hypotheses kept apart and a stop that cannot change the result."""
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import keras
@@ -9,14 +8,21 @@ from keras import ops
 
 from keras_transformer.decoding import candidates, hypotheses
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE, Hypotheses, Step
+from keras_transformer.decoding.loop import search_loop
 
 
 class _Beams(NamedTuple):
     """The K open hypotheses of each sentence, best first; none is possible once the sentence is done."""
 
-    tokens: Any  # [B * K], the last token of each
+    tokens: Any  # [B, K], the last token of each
     ids: Any  # [B, K, L]
     log_probs: Any  # [B, K]
+
+
+class _Search(NamedTuple):
+    limits: Any  # [B]
+    beams: _Beams
+    finished: Hypotheses
 
 
 def length_penalty(lengths: Any, alpha: float) -> Any:
@@ -44,7 +50,6 @@ def beam_search(
     length_penalty: float = 0.6,
     num_return: int = 1,
     max_length: Any = None,
-    reorder: Callable[[Any, Any], Any] | None = None,
 ) -> Hypotheses:
     """Finds the best-scored hypotheses among those that the K most probable prefixes lead to.
 
@@ -67,7 +72,8 @@ def beam_search(
         step: `step(token_ids [B * K], state, index) -> (logits [B * K, V], state)`; row b * K + k is beam k
             of sentence b. See `decoding/hypotheses.py`.
         state: Nest of tensors `[B * K, ...]`, possibly empty, the rows of a sentence alike (`repeat_rows`).
-            The search reorders its rows with the beams, by `reorder`.
+            The search reorders its rows with the beams, but for what is in a `PerSentence`, `[B, ...]`: a step that
+            keeps track of where its beams come from (`keras_transformer.ops.ancestry`) need not move its caches.
         beam_size: K, at least 1; may exceed V.
         max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
         start_id: Token of the first step.
@@ -78,9 +84,6 @@ def beam_search(
         num_return: N, at most K.
         max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
             graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
-        reorder: `reorder(state, rows int32 [B * K]) -> state`: row r goes on from what was row `rows[r]`, of the same
-            sentence. By default it takes these rows of every tensor; a step that keeps track of where its beams come
-            from (`keras_transformer.ops.ancestry`) need not move its caches, and its state may have any shapes.
 
     Returns:
         `Hypotheses`, best first. They do not depend on the other sentences of the batch.
@@ -92,12 +95,12 @@ def beam_search(
     _check(beam_size, num_return, length_penalty)
     limits, width = hypotheses.resolve_limits(max_lengths, max_length)
     batch = ops.shape(limits)[0]
-    if reorder is None:
-        state, reorder = hypotheses.check_state(state, batch * beam_size), _take_rows
+    state = hypotheses.check_state(state, batch, beam_size)
     never = {pad_id, start_id} - {end_id}
 
-    def body(index, beams, finished, state):
-        logits, state = hypotheses.call_step(step, beams.tokens, state, index, end_id)
+    def advance(index, search, state):
+        beams, limits = search.beams, search.limits
+        logits, state = hypotheses.call_step(step, ops.reshape(beams.tokens, (-1,)), state, index, end_id)
         normalizer = candidates.log_normalizer(logits)
         best = candidates.best_tokens(logits, normalizer, beam_size, never | {end_id} - {None})
         extended, rows = _extend(beams, *best, index)
@@ -106,37 +109,38 @@ def beam_search(
             ended, admitted = extended, last
         else:
             tokens = ops.full_like(beams.tokens, end_id)
-            end_log_probs = candidates.log_probs_of(logits, normalizer, tokens)
+            log_probs = candidates.log_probs_of(logits, normalizer, ops.reshape(tokens, (-1,)))
             ended = _Beams(
                 tokens=tokens,
                 ids=hypotheses.write_token(beams.ids, end_id, index),
-                log_probs=beams.log_probs + ops.reshape(end_log_probs, ops.shape(beams.log_probs)),
+                log_probs=beams.log_probs + ops.reshape(log_probs, ops.shape(beams.log_probs)),
             )
             admitted = ops.logical_or(ended.log_probs >= extended.log_probs[:, -1:], last)
-        finished = _finish(ended, admitted, finished, index + 1, length_penalty)
+        finished = _finish(ended, admitted, search.finished, index + 1, length_penalty)
         if beam_size > 1:
-            state = reorder(state, rows)
+            state = hypotheses.take_rows(state, rows)
         done = _done(extended, finished, index + 1, limits, length_penalty)
         open_ = ops.logical_and(hypotheses.possible(extended.log_probs), ops.logical_not(done)[:, None])
         beams = extended._replace(log_probs=ops.where(open_, extended.log_probs, IMPOSSIBLE))
-        return index + 1, beams, finished, state
+        return _Search(limits, beams, finished), state
 
-    start = (
-        ops.convert_to_tensor(0, "int32"),
-        _first_beams(batch, beam_size, width, start_id, pad_id),
-        _empty(batch, num_return, width, pad_id),
+    return search_loop(
+        advance,
+        lambda search: ops.any(hypotheses.possible(search.beams.log_probs), axis=-1),
+        lambda search: search.finished,
+        _Search(
+            limits,
+            _first_beams(batch, beam_size, width, start_id, pad_id),
+            _empty(batch, num_return, width, pad_id),
+        ),
         state,
     )
-    _, _, finished, _ = ops.while_loop(
-        lambda index, beams, finished, state: ops.any(hypotheses.possible(beams.log_probs)), body, start
-    )
-    return finished
 
 
 def _first_beams(batch, beam_size, width, start_id, pad_id):
     """One possible beam: K equal ones would stay equal."""
     return _Beams(
-        tokens=ops.full((batch * beam_size,), start_id, dtype="int32"),
+        tokens=ops.full((batch, beam_size), start_id, dtype="int32"),
         ids=ops.full((batch, beam_size, width), pad_id, dtype="int32"),
         log_probs=ops.zeros((batch, 1)) + ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE),
     )
@@ -180,7 +184,8 @@ def _extend(beams, log_probs, token_ids, index):
     rows = _rows(best // count, beam_size)
     tokens = ops.take(ops.reshape(token_ids, (-1,)), _rows(best, beam_size * count))
     ids = _select(beams.ids, rows, beams.ids)
-    ids = hypotheses.write_token(ids, ops.reshape(tokens, (batch, beam_size)), index)
+    tokens = ops.reshape(tokens, (batch, beam_size))
+    ids = hypotheses.write_token(ids, tokens, index)
     return _Beams(tokens, ids, best_log_probs), rows
 
 
@@ -190,10 +195,6 @@ def _done(beams, finished, length, limits, alpha):
     largest = ops.maximum(length_penalty(length + 1, alpha), length_penalty(limits, alpha))
     reachable = beams.log_probs[:, 0] / largest
     return ops.logical_or(length >= limits, finished.scores[:, -1] >= reachable)
-
-
-def _take_rows(state, rows):
-    return keras.tree.map_structure(lambda tensor: ops.take(tensor, rows, axis=0), state)
 
 
 def _rows(positions, size):

@@ -48,7 +48,7 @@ def greedy_search(
 
     never = {pad_id, start_id} - {end_id}
 
-    def choose(logits, normalizer, index):
+    def choose(logits, normalizer, index, sentences):
         log_probs, token_ids = candidates.best_tokens(logits, normalizer, 1, never)
         return candidates.pick(token_ids, ops.cast(ops.argmax(log_probs, axis=-1), "int32"))
 

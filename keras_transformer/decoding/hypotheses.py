@@ -5,8 +5,10 @@ A step function is all a search knows of a model:
     step(token_ids int32 [rows], state, index int32 scalar) -> (logits [rows, V], state)
 
 `index` counts the steps already written (0 at the first, whose tokens are `start_id`). `state` is any nest of
-tensors whose first axis is the rows, which a search may reorder; shapes and dtypes stay the same from step to
-step. What never changes (cross-attention keys, the memory mask) is closed over by `step` instead.
+tensors whose first axis is the rows, B sentences times K beams, which a search reorders. What belongs to a sentence
+and not to its beams (the memory, its mask) is wrapped in a `PerSentence`, and its first axis is B. A search may drop
+the rows of a sentence that is done; all else of shapes and dtypes stays the same from step to step. `step` may close
+over what has neither axis.
 """
 
 from collections.abc import Callable
@@ -41,6 +43,12 @@ class Hypotheses(NamedTuple):
     scores: Any
     log_probs: Any
     lengths: Any
+
+
+class PerSentence(NamedTuple):
+    """A part of a state that has one row for each sentence, whatever the number of beams."""
+
+    tensors: Any
 
 
 def possible(log_probs: Any) -> Any:
@@ -117,20 +125,48 @@ def call_step(step: Step, token_ids: Any, state: Any, index: Any, end_id: int | 
     return ops.cast(logits, "float32"), keras.tree.map_structure(_same_shape, new_state, state)
 
 
-def check_state(state: Any, rows: Any) -> Any:
-    """The state as tensors; `ValueError` where a tensor does not begin with the axis of rows."""
+def check_state(state: Any, batch: Any, num_beams: int = 1) -> Any:
+    """The state as tensors; `ValueError` where a tensor does not begin with the axis of rows, or of sentences."""
 
-    def check(tensor):
-        tensor = ops.convert_to_tensor(tensor)
-        if not len(tensor.shape) or (isinstance(rows, int) and _differ(tensor.shape[:1], (rows,))):
-            raise ValueError(
-                f"Every tensor of `state` must have one row per hypothesis, [{rows}, ...]. "
-                f"Received: shape={tuple(tensor.shape)}. Repeat the rows of each sentence once per beam "
-                "(`repeat_rows`), and let `step` close over what has no such axis."
-            )
-        return tensor
+    def check(rows, what):
+        def of(tensor):
+            tensor = ops.convert_to_tensor(tensor)
+            if not len(tensor.shape) or (isinstance(rows, int) and _differ(tensor.shape[:1], (rows,))):
+                raise ValueError(
+                    f"Every tensor of `state` must have one row per {what}, [{rows}, ...]. Received: "
+                    f"shape={tuple(tensor.shape)}. Repeat the rows of each sentence once per beam (`repeat_rows`) "
+                    "outside of a `PerSentence`, and let `step` close over what has no such axis."
+                )
+            return tensor
 
-    return keras.tree.map_structure(check, state)
+        return of
+
+    return _map(check(batch * num_beams, "hypothesis"), check(batch, "sentence"), state)
+
+
+def take_rows(state: Any, rows: Any) -> Any:
+    """The state of hypotheses of which number r goes on from number `rows[r]`, of the same sentence."""
+    return _map(lambda tensor: ops.take(tensor, rows, axis=0), lambda tensor: tensor, state)
+
+
+def take_sentences(state: Any, sentences: Any, batch: Any) -> Any:
+    """The state of some of the B = `batch` sentences."""
+
+    def of_beams(tensor):
+        shape = ops.shape(tensor)
+        of_sentences = ops.reshape(tensor, (batch, -1, *shape[1:]))
+        return ops.reshape(ops.take(of_sentences, sentences, axis=0), (-1, *shape[1:]))
+
+    return _map(of_beams, lambda tensor: ops.take(tensor, sentences, axis=0), state)
+
+
+def _map(of_beams, of_sentences, state):
+    def visit(node):
+        if isinstance(node, PerSentence):
+            return PerSentence(keras.tree.map_structure(of_sentences, node.tensors))
+        return None if keras.tree.is_nested(node) else of_beams(node)
+
+    return keras.tree.traverse(visit, state)
 
 
 def write_token(ids: Any, token_ids: Any, index: Any) -> Any:

@@ -1,18 +1,28 @@
 """One hypothesis per sentence, token by token: the loop that greedy search and sampling share."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from keras import ops
 
 from keras_transformer.decoding import candidates, hypotheses
 from keras_transformer.decoding.hypotheses import Hypotheses, Step
+from keras_transformer.decoding.loop import search_loop
+
+
+class _Path(NamedTuple):
+    sentences: Any  # [B], the number of each in the batch
+    limits: Any  # [B]
+    tokens: Any  # [B], the last of each
+    ids: Any  # [B, L]
+    log_probs: Any  # [B]
+    lengths: Any  # [B], 0 until the end
 
 
 def follow(
     step: Step,
     state: Any,
-    choose: Callable[[Any, Any, Any], Any],
+    choose: Callable[[Any, Any, Any, Any], Any],
     limits: Any,
     width: Any,
     *,
@@ -20,38 +30,42 @@ def follow(
     end_id: int | None,
     pad_id: int,
 ) -> Hypotheses:
-    """Appends `choose(logits [B, V], log_normalizer [B], index) -> int32 [B]` until every sentence has its end.
+    """Appends `choose(logits [B, V], log_normalizer [B], index, sentences [B])` until every sentence has its end.
 
-    At the last step of a sentence the end is written whatever is chosen, if there is an end. Arguments have been
+    `sentences` are the numbers of those that are still open. At the last step of a sentence the end is written whatever is chosen, if there is an end. Arguments have been
     checked.
     """
     batch = ops.shape(limits)[0]
     state = hypotheses.check_state(state, batch)
 
-    def body(index, tokens, ids, log_probs, lengths, state):
-        logits, state = hypotheses.call_step(step, tokens, state, index, end_id)
+    def advance(index, path, state):
+        logits, state = hypotheses.call_step(step, path.tokens, state, index, end_id)
         normalizer = candidates.log_normalizer(logits)
-        tokens = ops.cast(choose(logits, normalizer, index), "int32")
-        last = index + 1 >= limits
+        tokens = ops.cast(choose(logits, normalizer, index, path.sentences), "int32")
+        last = index + 1 >= path.limits
         if end_id is not None:
             tokens = ops.where(last, end_id, tokens)
             last = ops.logical_or(last, ops.equal(tokens, end_id))
         chosen = candidates.log_probs_of(logits, normalizer, tokens)
-        open_ = ops.equal(lengths, 0)
-        ids = ops.where(open_[:, None], hypotheses.write_token(ids, tokens, index), ids)
-        log_probs = ops.where(open_, log_probs + chosen, log_probs)
-        lengths = ops.where(ops.logical_and(open_, last), index + 1, lengths)
-        return index + 1, tokens, ids, log_probs, lengths, state
+        open_ = is_open(path)
+        ids = ops.where(open_[:, None], hypotheses.write_token(path.ids, tokens, index), path.ids)
+        log_probs = ops.where(open_, path.log_probs + chosen, path.log_probs)
+        lengths = ops.where(ops.logical_and(open_, last), index + 1, path.lengths)
+        return path._replace(tokens=tokens, ids=ids, log_probs=log_probs, lengths=lengths), state
 
-    start = (
-        ops.convert_to_tensor(0, "int32"),
-        ops.full((batch,), start_id, dtype="int32"),
-        ops.full((batch, width), pad_id, dtype="int32"),
-        ops.zeros((batch,), dtype="float32"),
-        ops.zeros((batch,), dtype="int32"),
-        state,
+    def is_open(path):
+        return ops.equal(path.lengths, 0)
+
+    def result(path):
+        scores = path.log_probs[:, None]
+        return Hypotheses(path.ids[:, None], scores, scores, path.lengths[:, None])
+
+    start = _Path(
+        sentences=ops.arange(batch, dtype="int32"),
+        limits=limits,
+        tokens=ops.full((batch,), start_id, dtype="int32"),
+        ids=ops.full((batch, width), pad_id, dtype="int32"),
+        log_probs=ops.zeros((batch,), dtype="float32"),
+        lengths=ops.zeros((batch,), dtype="int32"),
     )
-    _, _, ids, log_probs, lengths, _ = ops.while_loop(
-        lambda index, tokens, ids, log_probs, lengths, state: ops.any(ops.equal(lengths, 0)), body, start
-    )
-    return Hypotheses(ids[:, None], log_probs[:, None], log_probs[:, None], lengths[:, None])
+    return search_loop(advance, is_open, result, start, state)

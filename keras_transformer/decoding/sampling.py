@@ -68,8 +68,9 @@ def sample(
 
     never = {pad_id, start_id} - {end_id}
 
-    def choose(logits, normalizer, index):
-        return _draw(candidates.rule_out(logits, never), ops.take(uniforms, index, axis=0), temperature, top_k, top_p)
+    def choose(logits, normalizer, index, sentences):
+        uniform = ops.take(ops.take(uniforms, index, axis=0), sentences)
+        return _draw(candidates.rule_out(logits, never), uniform, temperature, top_k, top_p)
 
     return path.follow(step, state, choose, limits, width, start_id=start_id, end_id=end_id, pad_id=pad_id)
 

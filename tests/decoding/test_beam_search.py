@@ -7,7 +7,14 @@ import search_reference as ref
 from keras import ops
 from search_reference import END, MAX_LENGTH, PAD, SPECIAL, WORDS, V
 
-from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, length_penalty, repeat_rows
+from keras_transformer.decoding import (
+    Hypotheses,
+    PerSentence,
+    beam_search,
+    greedy_search,
+    length_penalty,
+    repeat_rows,
+)
 
 BATCH = 23
 LIMITS = np.array([1, 2, 3, 4, 4] * 5)[:BATCH]
@@ -18,7 +25,7 @@ WIDE = len(WORDS) ** (MAX_LENGTH - 1) + 1  # More beams than prefixes, and than 
 def search(tables, limits, beams, **kwargs):
     step, state = ref.table_step(tables, beams), ref.table_state(len(limits), beams)
     kwargs = {"max_length": MAX_LENGTH, **kwargs}
-    result = beam_search(step, state, beam_size=beams, max_lengths=limits, **SPECIAL, **kwargs)
+    result = beam_search(step, state, beam_size=beams, max_lengths=limits, **{**SPECIAL, **kwargs})
     return Hypotheses(*(ops.convert_to_numpy(x) for x in result))
 
 
@@ -169,12 +176,63 @@ def test_repeat_rows_is_beam_minor():
     assert ops.convert_to_numpy(repeated)[:, 0].tolist() == [1, 1, 1, 3, 3, 3]
 
 
+@pytest.mark.parametrize("beams", [1, 3])
+def test_without_an_end_all_have_their_length(beams):
+    """By hand: the best of all sequences of words and ends, an end being a token like any other."""
+    tables = ref.random_tables(BATCH, seed=7)
+    result = search(tables, LIMITS, beams, length_penalty=0.6, end_id=None)
+    for table, limit, ids, log_prob in zip(tables, LIMITS, result.ids[:, 0], result.log_probs[:, 0]):
+        log_probs, alive = ref.log_softmax(table), [(0.0, ())]
+        for index in range(limit):
+            extended = [(p + log_probs[index, ref.code(y), w], (*y, w)) for p, y in alive for w in (*WORDS, END)]
+            alive = sorted(extended, reverse=True)[:beams]
+        assert ids.tolist() == ref.padded(alive[0][1])
+        np.testing.assert_allclose(log_prob, alive[0][0], rtol=1e-5)
+    assert (result.lengths[:, 0] == LIMITS).all()
+    if beams == 1:
+        arguments = {**SPECIAL, "end_id": None, "max_lengths": LIMITS, "max_length": MAX_LENGTH}
+        greedy = greedy_search(ref.table_step(tables, 1), ref.table_state(BATCH, 1), **arguments)
+        np.testing.assert_array_equal(ops.convert_to_numpy(greedy.ids), result.ids)
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="needs a graph for any batch size")
+@pytest.mark.parametrize("search_name", ["beam", "greedy"])
+def test_sentences_that_are_done_are_computed_no_more(search_name):
+    """Half of the sentences end at once, one each after two and three steps, two at the limit."""
+    import tensorflow as tf
+
+    limits, sizes = np.array([1, 4, 1, 2, 1, 1, 4, 3]), []
+    tables = ref.random_tables(8, seed=8)
+    tables[..., END] = -40.0
+
+    @tf.function(input_signature=[tf.TensorSpec((None,), "int32")])
+    def run(limits):
+        beams = 2 if search_name == "beam" else 1
+        table_step = ref.table_step(tables, beams)
+
+        def step(token_ids, state, index):
+            tf.py_function(lambda size: sizes.append(int(size) // beams), [tf.size(token_ids)], [])
+            return table_step(token_ids, state, index)
+
+        state = ref.table_state(ops.shape(limits)[0], beams)
+        arguments = {"max_lengths": limits, "max_length": MAX_LENGTH, **SPECIAL}
+        if search_name == "greedy":
+            return greedy_search(step, state, **arguments)
+        return beam_search(step, state, beam_size=2, length_penalty=0.0, **arguments)
+
+    found = run(tf.constant(limits, "int32"))
+    assert sizes == [8, 4, 3, 2]
+    if search_name == "beam":
+        np.testing.assert_array_equal(found.ids, search(tables, limits, 2, length_penalty=0.0).ids)
+    np.testing.assert_array_equal(found.lengths[:, 0], limits)
+
+
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="needs tf.function")
 @pytest.mark.parametrize("compiled", [False, True])
 def test_inside_tf_function(compiled):
     import tensorflow as tf
 
-    batch, beams = 5, 3
+    batch, beams = 5 if compiled else BATCH, 3
     tables, limits = ref.random_tables(BATCH, seed=2), LIMITS[:BATCH]
     signature = [tf.TensorSpec((None, *tables.shape[1:]), "float32"), tf.TensorSpec((None,), "int32")]
 
@@ -231,6 +289,7 @@ def flat_step(rows, size=V):
         ({"max_lengths": [0]}, "`max_lengths` must be at least 1"),
         ({"max_length": 0}, "`max_length` must be at least 1"),
         ({"state": np.zeros((1, 3))}, r"must have one row per hypothesis, \[2, ...\]"),
+        ({"state": PerSentence(np.zeros((2, 3)))}, r"must have one row per sentence, \[1, ...\]"),
         ({"step": flat_step(3)}, r"`step` must return logits \[rows, V\]"),
         ({"step": lambda t, s, i: (ops.zeros((2, V)), ops.zeros((2, 4)))}, "shapes and dtypes it received"),
     ],

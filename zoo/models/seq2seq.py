@@ -1,29 +1,17 @@
 """Encoder-decoder Transformer: token ids in, token logits out."""
 
 import dataclasses
-from typing import Any, NamedTuple
 
 import keras
 from keras import ops
 
-from keras_transformer import BlockCache, Decoder, Encoder, KVCache, PositionalEncoding, TokenEmbedding
+from keras_transformer import Decoder, Encoder, PositionalEncoding, TokenEmbedding
+from keras_transformer.decoding import PerSentence
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks
 from keras_transformer.ops.ancestry import add_step, no_ancestors, visible_slots
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, ModelConfig
-
-
-class _State(NamedTuple):
-    past: tuple[KVCache, ...]  # Of self-attention, one a block.
-    ancestors: Any  # [B * K, L]; nothing without beams.
-
-
-class _Context(NamedTuple):
-    memories: tuple[KVCache, ...]  # Projected for cross-attention, one a block.
-    memory_mask: Any
-    output_kernel: Any
-    num_beams: int
 
 
 @keras.saving.register_keras_serializable("zoo")
@@ -102,42 +90,35 @@ class Seq2Seq(keras.Model):
         return self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))
 
     def init_state(self, source, num_beams, length):
-        """Encodes `source` `[B, S]` for decoding `length` steps of `num_beams` beams a sentence.
-
-        Returns:
-            The state that grows and goes with the beams, and the context that does not change, both for `step`.
-        """
+        """Encodes `source` `[B, S]` for decoding `length` steps of `num_beams` beams a sentence: what `step` needs."""
         batch = ops.shape(source)[0]
         caches = self.decoder.init_cache(self.encode(source), length, num_beams)
-        ancestors = no_ancestors(batch * num_beams, length) if num_beams > 1 else ()
-        context = _Context(
-            memories=tuple(cache.cross_attention for cache in caches),
-            memory_mask=masks.padding_mask(source, PAD_ID),
-            output_kernel=self.embedding.output_kernel(),
-            num_beams=num_beams,
-        )
-        return _State(tuple(cache.self_attention for cache in caches), ancestors), context
+        memories = caches, masks.padding_mask(source, PAD_ID)
+        return no_ancestors(batch * num_beams, length), PerSentence(memories)
 
-    def step(self, token_ids, state, index, context):
-        """One decoding step: ids `[B * K]` written at position `index` to logits `[B * K, V]` and the new state."""
-        ancestors, visible = state.ancestors, None
-        if context.num_beams > 1:
-            ancestors = add_step(ancestors, index, context.num_beams)
-            visible = visible_slots(ancestors, index, context.num_beams)
-        x, caches = self.decoder(
-            self.embed(token_ids[:, None], start_index=index),
-            memory_mask=context.memory_mask,
-            attention_mask=visible,
-            cache=tuple(BlockCache(*pair) for pair in zip(state.past, context.memories)),
-            cache_index=index,
-        )
-        logits = self.embedding.logits(x[:, 0], context.output_kernel)
-        return logits, _State(tuple(cache.self_attention for cache in caches), ancestors)
+    def step_function(self, num_beams):
+        """The function `(ids [B * K], state, index) -> (logits [B * K, V], state)` that a search calls.
 
-    @staticmethod
-    def reorder(state, rows):
-        """The state when row r goes on from what was row `rows[r]`: caches stay where they are."""
-        return state._replace(ancestors=ops.take(state.ancestors, rows, axis=0))
+        To be made in the graph that the search is made in: it holds the matrix of the output, made once.
+        """
+        output_kernel = self.embedding.output_kernel()
+
+        def step(token_ids, state, index):
+            (ancestors, of_sentences), visible = state, None
+            caches, memory_mask = of_sentences.tensors
+            if num_beams > 1:
+                ancestors = add_step(ancestors, index, num_beams)
+                visible = visible_slots(ancestors, index, num_beams)
+            x, caches = self.decoder(
+                self.embed(token_ids[:, None], start_index=index),
+                memory_mask=memory_mask,
+                attention_mask=visible,
+                cache=caches,
+                cache_index=index,
+            )
+            return self.embedding.logits(x[:, 0], output_kernel), (ancestors, PerSentence((caches, memory_mask)))
+
+        return step
 
     def get_config(self):
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}

@@ -207,15 +207,9 @@ class Translator:
 
             def run(source, limits, uniforms=None):
                 width = ops.shape(source)[1] + MAX_EXTRA_TOKENS
-                state, context = self.model.init_state(source, num_beams, width)
-
-                def step(token_ids, state, index):
-                    return self.model.step(token_ids, state, index, context)
-
-                extra = {} if uniforms is None else {"uniforms": uniforms}
-                if num_beams > 1:
-                    extra["reorder"] = self.model.reorder
-                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **extra)
+                step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
+                drawn = {} if uniforms is None else {"uniforms": uniforms}
+                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **drawn)
 
             self._compiled[key] = compiled(self.model, run)
         return self._compiled[key]

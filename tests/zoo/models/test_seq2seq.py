@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
+from keras_transformer.decoding.hypotheses import take_rows
 from keras_transformer.ops.positions import sinusoidal_encoding
 from zoo.compiling import compiled
 from zoo.config import ModelConfig
@@ -62,10 +63,10 @@ def test_steps_with_a_cache_are_the_full_call(request, name, num_beams):
     model = request.getfixturevalue(name)
     expected = np.repeat(logits(model, SOURCE, TARGET), num_beams, axis=0)
     targets = np.repeat(TARGET, num_beams, axis=0)
-    state, context = model.init_state(ops.array(SOURCE), num_beams, TARGET.shape[1] + 2)
+    step, state = model.step_function(num_beams), model.init_state(ops.array(SOURCE), num_beams, TARGET.shape[1] + 2)
     found = []
     for index, tokens in enumerate(targets.T):
-        step_logits, state = model.step(ops.array(tokens), state, index, context)
+        step_logits, state = step(ops.array(tokens), state, index)
         found.append(np.asarray(step_logits))
     np.testing.assert_allclose(np.stack(found, 1)[targets != 0], expected[targets != 0], **CLOSE)
 
@@ -75,10 +76,10 @@ def test_steps_in_a_compiled_loop_are_the_full_call(model):
 
     def decode(source, target):
         steps = TARGET.shape[1]
-        state, context = model.init_state(source, 1, steps)
+        step, state = model.step_function(1), model.init_state(source, 1, steps)
 
         def body(index, found, state):
-            step_logits, state = model.step(ops.take(target, index, axis=1), state, index, context)
+            step_logits, state = step(ops.take(target, index, axis=1), state, index)
             here = ops.equal(ops.arange(steps), index)[None, :, None]
             return index + 1, ops.where(here, step_logits[:, None], found), state
 
@@ -93,9 +94,9 @@ def test_beams_may_differ(model):
     """Row b * K + k belongs to beam k of sentence b."""
     sources = np.repeat(SOURCE, 3, axis=0)
     tokens = np.array([4, 5, 6, 7, 8, 9])
-    state, context = model.init_state(ops.array(SOURCE), 3, 4)
-    _, state = model.step(ops.full((6,), 2), state, 0, context)
-    found, _ = model.step(ops.array(tokens), state, 1, context)
+    step, state = model.step_function(3), model.init_state(ops.array(SOURCE), 3, 4)
+    _, state = step(ops.full((6,), 2), state, 0)
+    found, _ = step(ops.array(tokens), state, 1)
     expected = logits(model, sources, np.stack([np.full(6, 2), tokens], 1))[:, 1]
     np.testing.assert_allclose(found, expected, **CLOSE)
 
@@ -104,13 +105,13 @@ def test_a_beam_that_goes_on_from_another_has_its_past(model):
     """Against the full call on what every beam inherited, the same slot taken by several beams and by none."""
     random, sources = np.random.default_rng(0), np.repeat(SOURCE, 3, axis=0)
     prefixes = np.full((6, 1), 2)
-    state, context = model.init_state(ops.array(SOURCE), 3, 6)
+    step, state = model.step_function(3), model.init_state(ops.array(SOURCE), 3, 6)
     for index in range(5):
-        found, state = model.step(ops.array(prefixes[:, -1]), state, index, context)
+        found, state = step(ops.array(prefixes[:, -1]), state, index)
         if index:  # Keras warns of a softmax over one step.
             np.testing.assert_allclose(found, logits(model, sources, prefixes)[:, -1], **CLOSE)
         rows = random.integers(0, 3, 6) + np.repeat([0, 3], 3)
-        state = model.reorder(state, ops.array(rows.astype("int32")))
+        state = take_rows(state, ops.array(rows.astype("int32")))
         prefixes = np.concatenate([prefixes[rows], random.integers(4, 17, (6, 1))], axis=1)
 
 
@@ -204,8 +205,7 @@ def test_half_precision_computes_half_and_keeps_whole_weights(precision):
     found, expected = logits(half, SOURCE, TARGET), logits(whole, SOURCE, TARGET)
     assert found.dtype == compute_dtype
     assert 0 < np.abs(found - expected)[TARGET != 0].max() < 0.2 * expected.std()
-    state, context = half.init_state(ops.array(SOURCE), 1, 2)
-    first, _ = half.step(ops.array(TARGET[:, 0]), state, 0, context)
+    first, _ = half.step_function(1)(ops.array(TARGET[:, 0]), half.init_state(ops.array(SOURCE), 1, 2), 0)
     assert keras.backend.standardize_dtype(first.dtype) == compute_dtype
     np.testing.assert_allclose(first, found[:, 0], rtol=0.02, atol=0.02 * expected.std())
 
