@@ -32,8 +32,8 @@ def follow(
 ) -> Hypotheses:
     """Appends `choose(logits [B, V], log_normalizer [B], index, sentences [B])` until every sentence has its end.
 
-    `sentences` are the numbers of those that are still open. At the last step of a sentence the end is written whatever is chosen, if there is an end. Arguments have been
-    checked.
+    `sentences` are the numbers of those that are still open. At the last step of a sentence the end is written
+    whatever is chosen, if there is an end. Arguments have been checked.
     """
     batch = ops.shape(limits)[0]
     state = hypotheses.check_state(state, batch)

@@ -79,5 +79,5 @@ class Decoder(TransformerStack):
             inputs = block(inputs, memory, inputs_mask=inputs_mask, memory_mask=memory_mask)
 
     def init_cache(self, memory, length: int, num_beams: int = 1) -> tuple[BlockCache, ...]:
-        """Caches, one a block: the memory `[B, S, D']` projected once, room for `length` steps of K beams a sentence."""
+        """Caches, one a block: the memory `[B, S, D']` projected once, room for `length` steps of K beams each."""
         return tuple(block.init_cache(memory, length, num_beams) for block in self.blocks)
