@@ -16,7 +16,7 @@ PAD, START, END = 0, 1, 2
 
 
 class System(KerasAdapter):
-    """options: dtype ("float32" or "mixed_bfloat16"), jit_compile (decoding by XLA)."""
+    """options: dtype ("float32" or "mixed_bfloat16"), jit_compile (XLA), skip_padding (of encoder and decoder)."""
 
     def build(self, cfg, part):
         keras.utils.set_random_seed(0)
@@ -32,6 +32,7 @@ class System(KerasAdapter):
             attention_dropout=cfg["dropout"],
         )
         self.model = Seq2Seq(config, dtype=self.options.get("dtype", "float32"))
+        self.model.encoder.skip_padding = self.model.decoder.skip_padding = self.options.get("skip_padding", False)
         self.model.build()
         if part == "train":
             self.model.compile(Adam(cfg["lr"]), TokenCrossEntropy(cfg["smoothing"]), jit_compile=self.jit)

@@ -16,13 +16,19 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-VARIANTS = {"": {}, "_xla": {"jit_compile": True}, "_bf16": {"dtype": "mixed_bfloat16"}}
+VARIANTS = {
+    "": {},
+    "_xla": {"jit_compile": True},
+    "_packed": {"skip_padding": True},
+    "_bf16": {"dtype": "mixed_bfloat16"},
+    "_bf16_packed": {"dtype": "mixed_bfloat16", "skip_padding": True},
+}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bench", required=True, help="folder with the run.py of the bench")
-    parser.add_argument("--before", help="another checkout of this package, run as before, before_xla, before_bf16")
+    parser.add_argument("--before", help="another checkout of this package, run as before, before_xla, ...")
     options, others = parser.parse_known_args()
     systems = variants("ours", HERE.parent)
     if options.before:

@@ -16,6 +16,8 @@ class Decoder(TransformerStack):
         num_layers: Blocks N.
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
             normalize_first, epsilon: Of every `DecoderBlock`.
+        skip_padding: Whether the blocks compute real steps only, of inputs and memory; see `Encoder`. No effect with
+            a cache.
 
     Call arguments:
         inputs: Float `[B, T, D]`.
@@ -53,13 +55,18 @@ class Decoder(TransformerStack):
         cache=None,
         cache_index=None,
     ):
+        memory_mask, memory_packing = masks.attached_mask(memory, memory_mask), None
+        if cache is None:
+            memory_packing = self._packing(memory, memory_mask)
+            memory = memory if memory_packing is None else memory_packing.pack(memory)
         return self._run(
             inputs,
             mask,
             inputs_mask,
             cache,
             memory=memory,
-            memory_mask=masks.attached_mask(memory, memory_mask),
+            memory_mask=memory_mask,
+            memory_packing=memory_packing,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             cache_index=cache_index,

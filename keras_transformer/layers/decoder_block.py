@@ -34,6 +34,8 @@ class DecoderBlock(TransformerBlock):
         return_attention_scores: Whether to return the cross-attention weights `[B, N, T, S]`, float32.
         cache: `BlockCache` of `init_cache`; inputs are then the steps from `cache_index` on.
         cache_index: Integer scalar, the number of steps already in the cache.
+        packing, memory_packing: `Packing` of the inputs and of the memory, both packed, `[1, M, D]` and `[1, M', D']`;
+            the outputs are then packed as the inputs are.
 
     Returns:
         Float `[B, T, D]`; with scores `(outputs, scores)`; with a cache `(outputs, cache)`.
@@ -65,6 +67,8 @@ class DecoderBlock(TransformerBlock):
         return_attention_scores=False,
         cache=None,
         cache_index=None,
+        packing=None,
+        memory_packing=None,
     ):
         if (memory is None) == (cache is None):
             raise ValueError(
@@ -79,6 +83,8 @@ class DecoderBlock(TransformerBlock):
             use_causal_mask=use_causal_mask,
             cache=cache,
             cache_index=cache_index,
+            packing=packing,
+            value_packing=packing,
         )
         attended = self.cross_attention(
             self.cross_attention_residual.prepare(x),
@@ -86,6 +92,8 @@ class DecoderBlock(TransformerBlock):
             value_mask=masks.attached_mask(memory, memory_mask),
             return_attention_scores=return_attention_scores,
             cache=None if cache is None else cache.cross_attention,
+            packing=packing,
+            value_packing=memory_packing,
         )
         if return_attention_scores:
             attended, scores = attended

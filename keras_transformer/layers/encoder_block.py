@@ -29,6 +29,7 @@ class EncoderBlock(TransformerBlock):
         use_causal_mask: Whether step t sees steps up to t only: the GPT block.
         cache: `KVCache` of `init_cache`; inputs are then the steps from `cache_index` on, attended causally.
         cache_index: Integer scalar, the number of steps already in the cache.
+        packing: `Packing` of the inputs if they are packed, `[1, M, D]`; so are the outputs then.
 
     Returns:
         Float `[B, T, D]`; with a cache, `(outputs, cache)`.
@@ -49,6 +50,7 @@ class EncoderBlock(TransformerBlock):
         use_causal_mask=False,
         cache=None,
         cache_index=None,
+        packing=None,
     ):
         mask = None if cache is not None else masks.attached_mask(inputs, mask, inputs_mask)
         query = self.self_attention_residual.prepare(inputs)
@@ -60,6 +62,8 @@ class EncoderBlock(TransformerBlock):
             use_causal_mask=use_causal_mask,
             cache=cache,
             cache_index=cache_index,
+            packing=packing,
+            value_packing=packing,
         )
         if cache is not None:
             attended, cache = attended

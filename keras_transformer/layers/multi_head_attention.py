@@ -48,6 +48,9 @@ class MultiHeadAttention(keras.layers.Layer):
             as K * T steps of one query, and K beams that write need an `attention_mask` `[B, K * T, S]` which tells
             them apart; see `keras_transformer.ops.ancestry`.
         cache_index: Integer scalar, the number of steps already written; required to write.
+        packing, value_packing: `Packing` of the query and of the value (and key) if they come packed, `[1, M, *]`: only
+            their real steps are projected. Masks have the shapes of what is not packed; the output is packed as the
+            query is.
 
     Returns:
         Float `[B, T, output_shape]`; with `return_attention_scores` also the softmax weights before dropout,
@@ -121,6 +124,8 @@ class MultiHeadAttention(keras.layers.Layer):
         use_causal_mask=False,
         cache=None,
         cache_index=None,
+        packing=None,
+        value_packing=None,
     ):
         if value is None and cache is None:
             raise ValueError(
@@ -140,8 +145,8 @@ class MultiHeadAttention(keras.layers.Layer):
         rows, steps = ops.shape(query)[:2]
         if cache is not None:
             query, value, key = (self._fold_beams(x, cache) for x in (query, value, key))
-        query_heads = self._heads(self.query_dense, query)
-        keys, values = cache if value is None else self.project(value, key)
+        query_heads = self._heads(self.query_dense, query, packing)
+        keys, values = cache if value is None else self.project(value, key, value_packing)
         if cache is not None and value is not None:
             keys, values = cache = write(cache, keys, values, cache_index * (ops.shape(query)[1] // steps))
             use_causal_mask = attention_mask is None
@@ -151,7 +156,7 @@ class MultiHeadAttention(keras.layers.Layer):
             mask = masks.merge(mask, masks.causal_mask(*sizes, offset=0 if cache_index is None else cache_index))
         dropout = self.dropout_layer if self.dropout else None
         heads, weights = dot_product_attention(query_heads, keys, values, mask, dropout)
-        outputs = self._project_out(heads, mask)
+        outputs = self._project_out(heads, mask, packing)
         if cache is None:
             return (outputs, weights) if return_attention_scores else outputs
         returned = (ops.reshape(outputs, (rows, steps, outputs.shape[-1])),)
@@ -161,10 +166,10 @@ class MultiHeadAttention(keras.layers.Layer):
             returned += (cache,)
         return returned if len(returned) > 1 else returned[0]
 
-    def project(self, value, key=None) -> KVCache:
+    def project(self, value, key=None, packing=None) -> KVCache:
         """Keys and values of `[B, S, *]` as a cache: how a memory is projected once per sentence."""
         key = value if key is None else key
-        return KVCache(self._heads(self.key_dense, key), self._heads(self.value_dense, value))
+        return KVCache(self._heads(self.key_dense, key, packing), self._heads(self.value_dense, value, packing))
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """A cache of zeros for self-attention over at most `length` steps."""
@@ -201,10 +206,11 @@ class MultiHeadAttention(keras.layers.Layer):
             name=name,
         )
 
-    def _heads(self, dense, inputs):
+    def _heads(self, dense, inputs, packing):
         """Projects `[B, T, *]` to heads `[B, N, T, H]`."""
-        rows, steps = ops.shape(inputs)[:2]
-        heads = ops.reshape(dense(inputs), (rows, steps, self.num_heads, dense.units // self.num_heads))
+        rows, steps = ops.shape(inputs)[:2] if packing is None else packing.shape
+        projected = dense(inputs) if packing is None else packing.unpack(dense(inputs))
+        heads = ops.reshape(projected, (rows, steps, self.num_heads, dense.units // self.num_heads))
         return ops.transpose(heads, (0, 2, 1, 3))
 
     def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
@@ -225,11 +231,14 @@ class MultiHeadAttention(keras.layers.Layer):
         weights = ops.reshape(weights, (batch, heads, -1, steps, key_steps))
         return ops.reshape(ops.transpose(weights, (0, 2, 1, 3, 4)), (rows, heads, steps, key_steps))
 
-    def _project_out(self, heads, mask):
+    def _project_out(self, heads, mask, packing):
         rows, _, steps = ops.shape(heads)[:3]
-        heads = ops.transpose(heads, (0, 2, 1, 3))
-        outputs = self.output_dense(ops.reshape(heads, (rows, steps, self.num_heads * self.value_dim)))
+        heads = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (rows, steps, self.num_heads * self.value_dim))
+        outputs = self.output_dense(heads if packing is None else packing.pack(heads))
         if mask is not None and self.use_bias:
             # Nothing seen, nothing said: without this the bias would speak.
-            outputs = ops.where(masks.visible_rows(mask), outputs, ops.zeros((), outputs.dtype))
+            visible = masks.visible_rows(mask)
+            if packing is not None:
+                visible = packing.pack(ops.cast(ops.broadcast_to(visible, (rows, steps, 1)), outputs.dtype)) > 0
+            outputs = ops.where(visible, outputs, ops.zeros((), outputs.dtype))
         return outputs

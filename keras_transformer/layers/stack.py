@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.ops import masks
+from keras_transformer.ops.packing import Packing
 
 
 class TransformerStack(keras.layers.Layer):
@@ -21,12 +22,19 @@ class TransformerStack(keras.layers.Layer):
         activation="relu",
         normalize_first: bool = False,
         epsilon: float = 1e-6,
+        skip_padding: bool = False,
         **kwargs,
     ):
         super().__init__(**kwargs)
         if not isinstance(num_layers, int) or num_layers < 1:
             raise ValueError(f"`num_layers` must be a positive integer. Received: num_layers={num_layers!r}.")
+        if skip_padding and keras.backend.backend() != "tensorflow":
+            raise ValueError(
+                "`skip_padding` needs shapes that are known at run time only, as TensorFlow has. "
+                f"Received: skip_padding={skip_padding} on {keras.backend.backend()}. Sort batches by length instead."
+            )
         self.num_layers = num_layers
+        self.skip_padding = skip_padding
         self.supports_masking = True
         self._block_arguments = {
             "num_heads": num_heads,
@@ -56,18 +64,30 @@ class TransformerStack(keras.layers.Layer):
         return previous_mask
 
     def get_config(self):
-        return {**super().get_config(), "num_layers": self.num_layers, **self._block_arguments}
+        return {
+            **super().get_config(),
+            "num_layers": self.num_layers,
+            **self._block_arguments,
+            "skip_padding": self.skip_padding,
+        }
 
     def _run(self, inputs, mask, inputs_mask, cache, **block_arguments):
         """All blocks in turn; returns the outputs, and with a cache the new one too."""
         mask = masks.attached_mask(inputs, mask, inputs_mask)
-        x, caches = inputs, []
+        packing = self._packing(inputs, mask) if cache is None else None
+        x, caches = inputs if packing is None else packing.pack(inputs), []
         for i, block in enumerate(self.blocks):
             if cache is None:
-                x = block(x, inputs_mask=mask, **block_arguments)
+                x = block(x, inputs_mask=mask, packing=packing, **block_arguments)
             else:
                 x, block_cache = block(x, cache=cache[i], **block_arguments)
                 caches.append(block_cache)
         if self.norm is not None:
             x = self.norm(x)
+        if packing is not None:
+            x = packing.unpack(x)
         return x if cache is None else (x, tuple(caches))
+
+    def _packing(self, x, mask):
+        """Where the real steps of x `[B, T, D]` are, if padding is to be skipped. A single row is taken to have none."""
+        return Packing(mask) if self.skip_padding and mask is not None and x.shape[0] != 1 else None

@@ -1,0 +1,88 @@
+"""Packing: real steps in order, back to their places, and gradients that know no padding."""
+
+import keras
+import layer_checks as checks
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer import Decoder, Encoder
+from keras_transformer.ops.packing import Packing
+
+B, T, S, D = 4, 6, 5, 8
+MASK = checks.lengths_mask([6, 0, 3, 1], T)
+MASK[2, 0] = False  # Padding on the left is padding too.
+MEMORY_MASK = checks.lengths_mask([2, 5, 0, 4], S)
+
+tensorflow_only = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="shapes known at run time only")
+
+
+@tensorflow_only
+@pytest.mark.parametrize("mask", [MASK, np.ones_like(MASK), np.zeros_like(MASK)])
+def test_packs_real_steps_in_order_and_unpacks_them(mask):
+    x, packing = checks.array(B, T, D), Packing(ops.convert_to_tensor(mask))
+    packed = packing.pack(ops.convert_to_tensor(x))
+    np.testing.assert_array_equal(checks.numpy(packed), x[mask][None])
+    np.testing.assert_array_equal(checks.numpy(packing.unpack(packed)), np.where(mask[..., None], x, 0.0))
+
+
+@tensorflow_only
+def test_gradients_are_the_transposed():
+    """<pack x, y> = <x, pack' y>: the gradient of a linear function is its transposed."""
+    x, packing = checks.array(B, T, D), Packing(ops.convert_to_tensor(MASK))
+    y, z = checks.array(1, int(MASK.sum()), D, seed=1), checks.array(B, T, D, seed=2)
+    (of_pack,) = checks.gradients(lambda x: ops.sum(packing.pack(x) * y), [x])
+    expected = np.zeros_like(x)
+    expected[MASK] = y[0]
+    np.testing.assert_array_equal(of_pack, expected)
+    (of_unpack,) = checks.gradients(lambda y: ops.sum(packing.unpack(y) * z), [y])
+    np.testing.assert_array_equal(of_unpack, z[MASK][None])
+
+
+def stacks(normalize_first, **arguments):
+    encoder = Encoder(2, num_heads=2, intermediate_dim=11, normalize_first=normalize_first, **arguments)
+    decoder = Decoder(2, num_heads=2, intermediate_dim=11, normalize_first=normalize_first, **arguments)
+    encoder.build((None, None, D))
+    decoder.build((None, None, D), memory_shape=(None, None, D))
+    return checks.randomize(encoder), checks.randomize(decoder, seed=1)
+
+
+@tensorflow_only
+@pytest.mark.parametrize("normalize_first", [False, True])
+def test_stacks_that_skip_padding_give_and_learn_the_same(normalize_first):
+    x, memory = checks.array(B, T, D), checks.array(B, S, D, seed=1)
+    found = []
+    for skip_padding in (False, True):
+        encoder, decoder = stacks(normalize_first, skip_padding=skip_padding)
+        layers = keras.Sequential([encoder, decoder])  # Only to hold both sets of weights.
+
+        def run(x, memory):
+            encoded = encoder(memory, mask=ops.convert_to_tensor(MEMORY_MASK))
+            return decoder(x, encoded, inputs_mask=ops.convert_to_tensor(MASK), memory_mask=MEMORY_MASK)
+
+        def loss(x, memory):
+            return ops.sum(ops.where(MASK[..., None], run(x, memory), 0.0) ** 2)
+
+        outputs = checks.numpy(checks.compiled(run)(ops.convert_to_tensor(x), ops.convert_to_tensor(memory)))
+        if skip_padding:
+            assert not outputs[~MASK].any()
+        found.append((outputs[MASK], *checks.gradients(loss, [x, memory], layers)))
+    for expected, skipped in zip(*found):
+        np.testing.assert_allclose(skipped, expected, atol=2e-5 * max(1.0, np.abs(expected).max()))
+    assert len(found[0]) > 40
+
+
+@tensorflow_only
+def test_padding_costs_nothing_inside_of_a_block():
+    """The first dense layer of the feed-forward sees as many rows as there are real steps."""
+    encoder, _ = stacks(False, skip_padding=True)
+    rows, dense = [], encoder.blocks[0].feed_forward.inner_dense
+    call, dense.call = dense.call, lambda x, **kwargs: (rows.append(x.shape), call(x, **kwargs))[1]
+    encoder(ops.convert_to_tensor(checks.array(B, T, D)), mask=ops.convert_to_tensor(MASK))
+    assert rows == [(1, MASK.sum(), D)]
+
+
+@pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="possible on TensorFlow")
+def test_other_backends_are_told():
+    with pytest.raises(ValueError, match="`skip_padding` needs shapes .* Received: skip_padding=True on"):
+        Encoder(1, 2, 11, skip_padding=True)
