@@ -64,12 +64,8 @@ class TransformerStack(keras.layers.Layer):
         return previous_mask
 
     def get_config(self):
-        return {
-            **super().get_config(),
-            "num_layers": self.num_layers,
-            **self._block_arguments,
-            "skip_padding": self.skip_padding,
-        }
+        own = {"num_layers": self.num_layers, "skip_padding": self.skip_padding}
+        return {**super().get_config(), **own, **self._block_arguments}
 
     def _run(self, inputs, mask, inputs_mask, cache, **block_arguments):
         """All blocks in turn; returns the outputs, and with a cache the new one too."""
@@ -89,5 +85,5 @@ class TransformerStack(keras.layers.Layer):
         return x if cache is None else (x, tuple(caches))
 
     def _packing(self, x, mask):
-        """Where the real steps of x `[B, T, D]` are, if padding is to be skipped. A single row is taken to have none."""
+        """Where the real steps of x `[B, T, D]` are, if it skips padding. A single row is taken to have none."""
         return Packing(mask) if self.skip_padding and mask is not None and x.shape[0] != 1 else None

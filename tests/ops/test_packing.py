@@ -50,26 +50,29 @@ def stacks(normalize_first, **arguments):
 @tensorflow_only
 @pytest.mark.parametrize("normalize_first", [False, True])
 def test_stacks_that_skip_padding_give_and_learn_the_same(normalize_first):
-    x, memory = checks.array(B, T, D), checks.array(B, S, D, seed=1)
-    found = []
-    for skip_padding in (False, True):
-        encoder, decoder = stacks(normalize_first, skip_padding=skip_padding)
-        layers = keras.Sequential([encoder, decoder])  # Only to hold both sets of weights.
+    expected, skipped = results(normalize_first, False), results(normalize_first, True)
+    assert not skipped[0][~MASK].any() and expected[0][~MASK].any()
+    expected[0], skipped[0] = expected[0][MASK], skipped[0][MASK]
+    for before, after in zip(expected, skipped):
+        np.testing.assert_allclose(after, before, atol=2e-5 * max(1.0, np.abs(before).max()))
+    assert len(expected) > 40
 
-        def run(x, memory):
-            encoded = encoder(memory, mask=ops.convert_to_tensor(MEMORY_MASK))
-            return decoder(x, encoded, inputs_mask=ops.convert_to_tensor(MASK), memory_mask=MEMORY_MASK)
 
-        def loss(x, memory):
-            return ops.sum(ops.where(MASK[..., None], run(x, memory), 0.0) ** 2)
+def results(normalize_first, skip_padding):
+    """The outputs of a decoder over an encoder, and the gradients of inputs and weights."""
+    encoder, decoder = stacks(normalize_first, skip_padding=skip_padding)
 
-        outputs = checks.numpy(checks.compiled(run)(ops.convert_to_tensor(x), ops.convert_to_tensor(memory)))
-        if skip_padding:
-            assert not outputs[~MASK].any()
-        found.append((outputs[MASK], *checks.gradients(loss, [x, memory], layers)))
-    for expected, skipped in zip(*found):
-        np.testing.assert_allclose(skipped, expected, atol=2e-5 * max(1.0, np.abs(expected).max()))
-    assert len(found[0]) > 40
+    def run(x, memory):
+        encoded = encoder(memory, mask=ops.convert_to_tensor(MEMORY_MASK))
+        return decoder(x, encoded, inputs_mask=ops.convert_to_tensor(MASK), memory_mask=MEMORY_MASK)
+
+    def loss(x, memory):
+        return ops.sum(ops.where(MASK[..., None], run(x, memory), 0.0) ** 2)
+
+    inputs = checks.array(B, T, D), checks.array(B, S, D, seed=1)
+    outputs = checks.numpy(checks.compiled(run)(*map(ops.convert_to_tensor, inputs)))
+    both = keras.Sequential([encoder, decoder])  # Only to hold the weights of both.
+    return [outputs, *checks.gradients(loss, list(inputs), both)]
 
 
 @tensorflow_only
