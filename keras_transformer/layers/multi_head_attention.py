@@ -58,8 +58,8 @@ class MultiHeadAttention(keras.layers.Layer):
         no key gives zeros and sends back no gradient.
 
     Raises:
-        ValueError: If sizes are not positive, a width is unknown, `value` or `cache_index` is missing, or a
-            mask has the wrong shape or type.
+        ValueError: If sizes are not positive, a width is unknown, `value` or `cache_index` is missing, a mask has the
+            wrong shape or type, or beams write without one.
     """
 
     def __init__(
@@ -140,6 +140,12 @@ class MultiHeadAttention(keras.layers.Layer):
                 raise ValueError(
                     "`cache_index` is required to write a `cache`. Received: cache_index=None. "
                     "Pass the number of steps already written, or leave out `value` to read the cache."
+                )
+            if attention_mask is None and {query.shape[0], cache.key.shape[0]} - {None, query.shape[0]}:
+                raise ValueError(
+                    "Beams that write a `cache` of their sentence need an `attention_mask` that tells them apart. "
+                    f"Received: attention_mask=None, query.shape={tuple(query.shape)}, a cache of "
+                    f"{cache.key.shape[0]} rows. See `keras_transformer.ops.ancestry.visible_slots`."
                 )
             value_mask = key_mask = None
         rows, steps = ops.shape(query)[:2]

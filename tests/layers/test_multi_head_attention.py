@@ -316,6 +316,12 @@ def test_missing_value():
         ready(value_width=D)(QUERY)
 
 
+def test_beams_that_write_need_a_mask():
+    layer, x = ready(value_width=D), checks.array(B * K, 1, D)
+    with pytest.raises(ValueError, match=r"need an `attention_mask` .* a cache of 3 rows"):
+        layer(x, x, cache=layer.init_cache(B, S), cache_index=0)
+
+
 def test_missing_cache_index():
     layer, x = ready(value_width=D), checks.array(B, 1, D)
     with pytest.raises(ValueError, match="`cache_index` is required to write a `cache`"):
