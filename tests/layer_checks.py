@@ -227,9 +227,9 @@ def mask_of(x):
     return None if mask is None else ops.convert_to_numpy(mask)
 
 
-def mask_of_beams(batch, length, beams, index):
+def mask_of_beams(batch, length, beams):
     """What beams that never change their order see of the slots of a cache; None for one beam."""
     if beams == 1:
         return None
     ancestors = ops.tile(ops.arange(beams, dtype="int32")[:, None], (batch, length))
-    return visible_slots(ancestors, index, beams)
+    return visible_slots(ancestors, beams)

@@ -38,8 +38,7 @@ class MultiHeadAttention(keras.layers.Layer):
         value_mask, key_mask: Boolean `[B, S]`, True at real steps; default to the masks that the tensors carry.
             Reading a cache, they describe its steps; writing one, they are unused, since Keras fills them with
             masks of the new steps alone: hide written steps by `attention_mask`.
-        attention_mask: Boolean `[B, T, S]`, True where a query may see a key; a size of 1 broadcasts. Where a cache
-            is written, it takes the place of the causal mask.
+        attention_mask: Boolean `[B, T, S]`, True where a query may see a key; a size of 1 broadcasts.
         return_attention_scores: Whether to return the weights as well.
         use_causal_mask: Whether step t sees keys up to t only.
         cache: `KVCache`. With `value`, the projected steps are written to it at `cache_index` and attention
@@ -148,18 +147,18 @@ class MultiHeadAttention(keras.layers.Layer):
                     f"{cache.key.shape[0]} rows. See `keras_transformer.ops.ancestry.visible_slots`."
                 )
             value_mask = key_mask = None
-        rows, steps = ops.shape(query)[:2]
+        (rows, steps), beams = ops.shape(query)[:2], 1
         if cache is not None:
             query, value, key = (self._fold_beams(x, cache) for x in (query, value, key))
         query_heads = self._heads(self.query_dense, query, packing)
         keys, values = cache if value is None else self.project(value, key, value_packing)
         if cache is not None and value is not None:
-            keys, values = cache = write(cache, keys, values, cache_index * (ops.shape(query)[1] // steps))
-            use_causal_mask = attention_mask is None
+            beams, use_causal_mask = ops.shape(query)[1] // steps, True
+            keys, values = cache = write(cache, keys, values, cache_index * beams)
         mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
         if use_causal_mask:
             sizes = ops.shape(query_heads)[2], ops.shape(keys)[2]
-            mask = masks.merge(mask, masks.causal_mask(*sizes, offset=0 if cache_index is None else cache_index))
+            mask = masks.merge(mask, masks.causal_mask(*sizes, 0 if cache_index is None else cache_index, beams))
         dropout = self.dropout_layer if self.dropout else None
         heads, weights = dot_product_attention(query_heads, keys, values, mask, dropout)
         outputs = self._project_out(heads, mask, packing)

@@ -20,10 +20,7 @@ def add_step(ancestors: Any, index: Any, num_beams: int) -> Any:
     return ops.where(ops.equal(ops.arange(ops.shape(ancestors)[1], dtype="int32"), index), own[:, None], ancestors)
 
 
-def visible_slots(ancestors: Any, index: Any, num_beams: int) -> Any:
-    """What each beam sees of the slots of its sentence, boolean `[B, K, L * K]`: its own past up to step `index`."""
-    length = ops.shape(ancestors)[1]
-    slots = ops.arange(num_beams, dtype="int32")
-    past = ops.arange(length, dtype="int32") <= index
-    seen = ops.logical_and(ops.equal(ancestors[:, :, None], slots), past[:, None])
-    return ops.reshape(seen, (-1, num_beams, length * num_beams))
+def visible_slots(ancestors: Any, num_beams: int) -> Any:
+    """What each beam sees of the slots of its sentence, boolean `[B, K, L * K]`: the attention mask of its past."""
+    seen = ops.equal(ancestors[:, :, None], ops.arange(num_beams, dtype="int32"))
+    return ops.reshape(seen, (-1, num_beams, ops.shape(ancestors)[1] * num_beams))

@@ -11,10 +11,15 @@ def padding_mask(token_ids: Any, pad_id: int = 0) -> Any:
     return ops.not_equal(token_ids, pad_id)
 
 
-def causal_mask(query_steps: Any, key_steps: Any, offset: Any = 0) -> Any:
-    """Boolean `[1, T, S]`: query step t, which is step `t + offset` of its sequence, sees keys up to itself."""
-    query_positions = ops.arange(query_steps, dtype="int32")[:, None] + ops.cast(offset, "int32")
-    return (ops.arange(key_steps, dtype="int32")[None, :] <= query_positions)[None]
+def causal_mask(query_steps: Any, key_steps: Any, offset: Any = 0, beams: Any = 1) -> Any:
+    """Boolean `[1, T, S]`: query step t, which is step t + offset of its sequence, sees keys up to itself.
+
+    With K = `beams` the queries are those of K beams, one after the other, and each step of the keys has K slots.
+    """
+    query_positions = ops.arange(query_steps, dtype="int32") % (query_steps // beams) + ops.cast(offset, "int32")
+    key_positions = ops.arange(key_steps, dtype="int32") // beams
+    seen = ops.expand_dims(key_positions, 0) <= ops.expand_dims(query_positions, 1)
+    return ops.expand_dims(seen, 0)
 
 
 def merge(*masks: Any) -> Any:

@@ -93,7 +93,7 @@ def test_step_by_step_equals_the_full_pass(normalize_first, beams):
         return layer(
             x,
             memory_mask=ops.convert_to_tensor(SOURCE_PADDING),
-            attention_mask=checks.mask_of_beams(B, T, beams, index),
+            attention_mask=checks.mask_of_beams(B, T, beams),
             cache=cache,
             cache_index=index,
         )

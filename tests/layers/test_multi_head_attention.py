@@ -316,6 +316,15 @@ def test_missing_value():
         ready(value_width=D)(QUERY)
 
 
+def test_a_mask_does_not_open_the_future_of_a_cache():
+    layer, x = ready(value_width=D), checks.array(B, 1, D)
+    call = {"cache": layer.init_cache(B, S), "cache_index": 2}
+    hidden = np.ones((B, 1, S), bool)
+    np.testing.assert_array_equal(
+        checks.numpy(layer(x, x, attention_mask=hidden, **call)[0]), checks.numpy(layer(x, x, **call)[0])
+    )
+
+
 def test_beams_that_write_need_a_mask():
     layer, x = ready(value_width=D), checks.array(B * K, 1, D)
     with pytest.raises(ValueError, match=r"need an `attention_mask` .* a cache of 3 rows"):

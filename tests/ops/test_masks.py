@@ -24,6 +24,12 @@ def test_causal_mask_sees_up_to_its_own_step(steps, key_steps, offset):
     np.testing.assert_array_equal(mask, ref.causal(steps, key_steps, offset))
 
 
+def test_causal_mask_of_beams_counts_steps_and_not_slots():
+    """K beams, one after the other, of keys in K slots a step: that of one beam, tiled and stretched."""
+    mask = ops.convert_to_numpy(masks.causal_mask(2 * T, 2 * S, 2, beams=2))
+    np.testing.assert_array_equal(mask, np.tile(np.repeat(ref.causal(T, S, 2), 2, axis=2), (1, 2, 1)))
+
+
 def test_causal_mask_takes_a_tensor_as_offset():
     function = checks.compiled(lambda offset: masks.causal_mask(T, S, offset))
     for offset in (0, 2):

@@ -108,7 +108,7 @@ class Seq2Seq(keras.Model):
             caches, memory_mask = of_sentences.tensors
             if num_beams > 1:
                 ancestors = add_step(ancestors, index, num_beams)
-                visible = visible_slots(ancestors, index, num_beams)
+                visible = visible_slots(ancestors, num_beams)
             x, caches = self.decoder(
                 self.embed(token_ids[:, None], start_index=index),
                 memory_mask=memory_mask,
