@@ -72,7 +72,7 @@ def beam_search(
         step: `step(token_ids [B * K], state, index) -> (logits [B * K, V], state)`; row b * K + k is beam k
             of sentence b. See `decoding/hypotheses.py`.
         state: Nest of tensors `[B * K, ...]`, possibly empty, the rows of a sentence alike (`repeat_rows`).
-            The search reorders its rows with the beams, but for what is in a `PerSentence`, `[B, ...]`: a step that
+            The search reorders its rows with the beams, but for what is in a `PerSentence`, `[B * n, ...]`: a step that
             keeps track of where its beams come from (`keras_transformer.ops.ancestry`) need not move its caches.
         beam_size: K, at least 1; may exceed V.
         max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.

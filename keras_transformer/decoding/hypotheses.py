@@ -6,9 +6,9 @@ A step function is all a search knows of a model:
 
 `index` counts the steps already written (0 at the first, whose tokens are `start_id`). `state` is any nest of
 tensors whose first axis is the rows, B sentences times K beams, which a search reorders. What belongs to a sentence
-and not to its beams (the memory, its mask) is wrapped in a `PerSentence`, and its first axis is B. A search may drop
-the rows of a sentence that is done; all else of shapes and dtypes stays the same from step to step. `step` may close
-over what has neither axis.
+and not to its beams (the memory, its mask) is wrapped in a `PerSentence`, and its first axis is B or, with n rows for
+each sentence, B * n. A search may drop the rows of a sentence that is done; all else of shapes and dtypes stays the
+same from step to step. `step` may close over what has neither axis.
 """
 
 from collections.abc import Callable
@@ -46,7 +46,7 @@ class Hypotheses(NamedTuple):
 
 
 class PerSentence(NamedTuple):
-    """A part of a state that has one row for each sentence, whatever the number of beams."""
+    """A part of a state that has the same rows for each sentence, `[B * n, ...]`, whatever the number of beams."""
 
     tensors: Any
 
@@ -128,20 +128,27 @@ def call_step(step: Step, token_ids: Any, state: Any, index: Any, end_id: int | 
 def check_state(state: Any, batch: Any, num_beams: int = 1) -> Any:
     """The state as tensors; `ValueError` where a tensor does not begin with the axis of rows, or of sentences."""
 
-    def check(rows, what):
-        def of(tensor):
-            tensor = ops.convert_to_tensor(tensor)
-            if not len(tensor.shape) or (isinstance(rows, int) and _differ(tensor.shape[:1], (rows,))):
-                raise ValueError(
-                    f"Every tensor of `state` must have one row per {what}, [{rows}, ...]. Received: "
-                    f"shape={tuple(tensor.shape)}. Repeat the rows of each sentence once per beam (`repeat_rows`) "
-                    "outside of a `PerSentence`, and let `step` close over what has no such axis."
-                )
-            return tensor
+    def of_beams(tensor):
+        rows = batch * num_beams
+        return check(
+            tensor, isinstance(rows, int) and _differ(tensor.shape[:1], (rows,)), "one row per hypothesis", rows
+        )
 
-        return of
+    def of_sentences(tensor):
+        received = tensor.shape[0] if len(tensor.shape) else None
+        wrong = isinstance(batch, int) and isinstance(received, int) and received % max(1, batch)
+        return check(tensor, wrong, "as many rows for each sentence", f"{batch} * n")
 
-    return _map(check(batch * num_beams, "hypothesis"), check(batch, "sentence"), state)
+    def check(tensor, wrong, expected, rows):
+        if not len(tensor.shape) or wrong:
+            raise ValueError(
+                f"Every tensor of `state` must have {expected}, [{rows}, ...]. Received: "
+                f"shape={tuple(tensor.shape)}. Repeat the rows of each sentence once per beam (`repeat_rows`) "
+                "outside of a `PerSentence`, and let `step` close over what has no such axis."
+            )
+        return tensor
+
+    return _map(of_beams, of_sentences, keras.tree.map_structure(ops.convert_to_tensor, state))
 
 
 def take_rows(state: Any, rows: Any) -> Any:
@@ -152,12 +159,12 @@ def take_rows(state: Any, rows: Any) -> Any:
 def take_sentences(state: Any, sentences: Any, batch: Any) -> Any:
     """The state of some of the B = `batch` sentences."""
 
-    def of_beams(tensor):
+    def take(tensor):
         shape = ops.shape(tensor)
         of_sentences = ops.reshape(tensor, (batch, -1, *shape[1:]))
         return ops.reshape(ops.take(of_sentences, sentences, axis=0), (-1, *shape[1:]))
 
-    return _map(of_beams, lambda tensor: ops.take(tensor, sentences, axis=0), state)
+    return keras.tree.map_structure(take, state)
 
 
 def _map(of_beams, of_sentences, state):

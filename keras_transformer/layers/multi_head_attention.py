@@ -140,11 +140,12 @@ class MultiHeadAttention(keras.layers.Layer):
                     "`cache_index` is required to write a `cache`. Received: cache_index=None. "
                     "Pass the number of steps already written, or leave out `value` to read the cache."
                 )
-            if attention_mask is None and {query.shape[0], cache.key.shape[0]} - {None, query.shape[0]}:
+            cached = None if cache.key.shape[0] is None else cache.key.shape[0] // self.num_heads
+            if attention_mask is None and {query.shape[0], cached} - {None, query.shape[0]}:
                 raise ValueError(
                     "Beams that write a `cache` of their sentence need an `attention_mask` that tells them apart. "
                     f"Received: attention_mask=None, query.shape={tuple(query.shape)}, a cache of "
-                    f"{cache.key.shape[0]} rows. See `keras_transformer.ops.ancestry.visible_slots`."
+                    f"{cached} rows. See `keras_transformer.ops.ancestry.visible_slots`."
                 )
             value_mask = key_mask = None
         (rows, steps), beams = ops.shape(query)[:2], 1
@@ -157,7 +158,7 @@ class MultiHeadAttention(keras.layers.Layer):
             keys, values = cache = write(cache, keys, values, cache_index * beams)
         mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
         if use_causal_mask:
-            sizes = ops.shape(query_heads)[2], ops.shape(keys)[2]
+            sizes = ops.shape(query_heads)[2], ops.shape(keys)[1]
             mask = masks.merge(mask, masks.causal_mask(*sizes, 0 if cache_index is None else cache_index, beams))
         dropout = self.dropout_layer if self.dropout else None
         heads, weights = dot_product_attention(query_heads, keys, values, mask, dropout)
@@ -174,11 +175,12 @@ class MultiHeadAttention(keras.layers.Layer):
     def project(self, value, key=None, packing=None) -> KVCache:
         """Keys and values of `[B, S, *]` as a cache: how a memory is projected once per sentence."""
         key = value if key is None else key
-        return KVCache(self._heads(self.key_dense, key, packing), self._heads(self.value_dense, value, packing))
+        heads = self._heads(self.key_dense, key, packing), self._heads(self.value_dense, value, packing)
+        return KVCache(*(ops.reshape(x, (ops.shape(x)[0] * self.num_heads, *ops.shape(x)[2:])) for x in heads))
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """A cache of zeros for self-attention over at most `length` steps."""
-        shape = (batch_size, self.num_heads, length)
+        shape = (batch_size * self.num_heads, length)
         return KVCache(
             ops.zeros((*shape, self.key_dim), self.compute_dtype),
             ops.zeros((*shape, self.value_dim), self.compute_dtype),
@@ -219,7 +221,7 @@ class MultiHeadAttention(keras.layers.Layer):
         return ops.transpose(heads, (0, 2, 1, 3))
 
     def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
-        batch, steps, key_steps = keys.shape[0], query_heads.shape[2], keys.shape[2]
+        (batch, _, steps, _), key_steps = query_heads.shape, keys.shape[1]
         masks.check_mask("value_mask", value_mask, (batch, key_steps))
         masks.check_mask("key_mask", key_mask, (batch, key_steps))
         masks.check_mask("attention_mask", attention_mask, (batch, steps, key_steps))
@@ -228,7 +230,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     def _fold_beams(self, x, cache):
         """Makes the K beams of a sentence steps of one row, `[B * K, T, D]` to `[B, K * T, D]`: they share a cache."""
-        return None if x is None else ops.reshape(x, (ops.shape(cache.key)[0], -1, x.shape[-1]))
+        return None if x is None else ops.reshape(x, (ops.shape(cache.key)[0] // self.num_heads, -1, x.shape[-1]))
 
     def _unfold_beams(self, weights, rows, steps):
         """Weights `[B, N, K * T, S]` to `[B * K, N, T, S]`."""

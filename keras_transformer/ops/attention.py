@@ -19,8 +19,8 @@ def dot_product_attention(
 
     Args:
         query: Float `[B, N, T, H]`.
-        key: Float `[B, N, S, H]`.
-        value: Float `[B, N, S, H']`.
+        key: Float `[B * N, S, H]`, heads and rows in one axis as a `KVCache` has them.
+        value: Float `[B * N, S, H']`.
         mask: Boolean `[B, T, S]` or broadcastable to it, True where a query may see a key. A query that sees
             nothing gets zeros, as output and as weights, and sends back no gradient.
         dropout: Function applied to the weights before they meet the values.
@@ -35,7 +35,7 @@ def dot_product_attention(
         mask = ops.expand_dims(mask, 1)
         weights = ops.softmax(ops.where(mask, scores, MASKED_SCORE))
     shown = ops.cast(weights, value.dtype)
-    output = ops.matmul(shown if dropout is None else dropout(shown), value)
+    output = _matmul(shown if dropout is None else dropout(shown), value)
     if mask is not None:
         visible = masks.visible_rows(mask)
         weights = ops.where(visible, weights, 0.0)
@@ -46,4 +46,11 @@ def dot_product_attention(
 def attention_scores(query: Any, key: Any) -> Any:
     """Float32 `[B, N, T, S]`: dot products scaled by the root of the head's width."""
     query = query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
-    return ops.cast(ops.matmul(query, ops.swapaxes(key, -1, -2)), "float32")
+    return ops.cast(_matmul(query, ops.swapaxes(key, -1, -2)), "float32")
+
+
+def _matmul(x, y):
+    """`[B, N, T, *] @ [B * N, *, M]` to `[B, N, T, M]`."""
+    batch, heads, steps, width = ops.shape(x)
+    product = ops.matmul(ops.reshape(x, (batch * heads, steps, width)), y)
+    return ops.reshape(product, (batch, heads, steps, ops.shape(y)[-1]))

@@ -6,7 +6,11 @@ from keras import ops
 
 
 class KVCache(NamedTuple):
-    """Projected keys and values of one attention layer, `[B, N, S, H]`, zeros beyond the written steps."""
+    """Projected keys and values of one attention layer, `[B * N, S, H]`, zeros beyond the written steps.
+
+    Row b * N + n is head n of sentence b: compilers multiply batches of matrices with one batch axis, and XLA copies a
+    whole cache of any other shape at every step.
+    """
 
     key: Any
     value: Any
@@ -20,8 +24,8 @@ class BlockCache(NamedTuple):
 
 
 def write(cache: KVCache, key: Any, value: Any, index: Any) -> KVCache:
-    """Writes the keys and values `[B, N, T, H]` of new steps at position `index` of the step axis."""
-    start = (0, 0, index, 0)
+    """Writes the keys and values `[B * N, T, H]` of new steps at position `index` of the step axis."""
+    start = (0, index, 0)
     return KVCache(
         ops.slice_update(cache.key, start, ops.cast(key, cache.key.dtype)),
         ops.slice_update(cache.value, start, ops.cast(value, cache.value.dtype)),

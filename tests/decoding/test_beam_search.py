@@ -289,7 +289,7 @@ def flat_step(rows, size=V):
         ({"max_lengths": [0]}, "`max_lengths` must be at least 1"),
         ({"max_length": 0}, "`max_length` must be at least 1"),
         ({"state": np.zeros((1, 3))}, r"must have one row per hypothesis, \[2, ...\]"),
-        ({"state": PerSentence(np.zeros((2, 3)))}, r"must have one row per sentence, \[1, ...\]"),
+        ({"state": PerSentence(np.float32(0))}, r"must have as many rows for each sentence, \[1 \* n, ...\]"),
         ({"step": flat_step(3)}, r"`step` must return logits \[rows, V\]"),
         ({"step": lambda t, s, i: (ops.zeros((2, V)), ops.zeros((2, 4)))}, "shapes and dtypes it received"),
     ],

@@ -143,7 +143,7 @@ def test_step_by_step_equals_the_full_pass(normalize_first, beams):
     rows = np.repeat(np.arange(B), beams)
     full = checks.numpy(layer(x, VECTORS[rows], memory_mask=SOURCE_PADDING[rows]))
     cache, index = layer.init_cache(ops.convert_to_tensor(VECTORS), T, beams), 0
-    assert len(cache) == 2 and cache[0].cross_attention.key.shape == (B, N, S, D // N)
+    assert len(cache) == 2 and cache[0].cross_attention.key.shape == (B * N, S, D // N)
 
     def step(x, cache, index):
         x = checks.with_mask(x, ops.ones(x.shape[:2], "bool"))  # As from a table with `mask_zero`.

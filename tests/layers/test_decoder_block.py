@@ -87,7 +87,7 @@ def test_step_by_step_equals_the_full_pass(normalize_first, beams):
     rows = np.repeat(np.arange(B), beams)
     full = checks.numpy(layer(x, VECTORS[rows], memory_mask=SOURCE_PADDING[rows]))
     cache, index = layer.init_cache(ops.convert_to_tensor(VECTORS), T, beams), 0
-    assert isinstance(cache, BlockCache) and cache.cross_attention.key.shape == (B, N, S, D // N)
+    assert isinstance(cache, BlockCache) and cache.cross_attention.key.shape == (B * N, S, D // N)
 
     def step(x, cache, index):
         return layer(

@@ -116,7 +116,7 @@ def test_step_by_step_equals_the_causal_pass(normalize_first):
     layer = ready(normalize_first=normalize_first)
     full = checks.numpy(layer(X, use_causal_mask=True))
     cache, index = layer.init_cache(B, T), 0
-    assert len(cache) == 2 and cache[0].key.shape == (B, N, T, D // N)
+    assert len(cache) == 2 and cache[0].key.shape == (B * N, T, D // N)
     step = checks.compiled(lambda x, cache, index: layer(x, cache=cache, cache_index=index))
     for steps in (2, 1, 1, 1):
         chunk = slice(index, index + steps)

@@ -227,7 +227,7 @@ def test_decoding_step_by_step_equals_the_causal_pass():
     full, scores = layer(x, x, use_causal_mask=True, return_attention_scores=True)
     full, scores = checks.numpy(full), checks.numpy(scores)
     cache = layer.init_cache(B, S)
-    assert cache.key.shape == (B, N, S, H) and cache.value.shape == (B, N, S, VALUE)
+    assert cache.key.shape == (B * N, S, H) and cache.value.shape == (B * N, S, VALUE)
 
     def step(x, cache, index):
         return layer(x, x, cache=cache, cache_index=index, return_attention_scores=True)
@@ -239,7 +239,7 @@ def test_decoding_step_by_step_equals_the_causal_pass():
         np.testing.assert_allclose(checks.numpy(outputs), full[:, chunk], atol=1e-5)
         np.testing.assert_allclose(checks.numpy(now), scores[:, :, chunk], atol=1e-6)
         index += steps
-        assert not checks.numpy(cache.key)[:, :, index:].any()
+        assert not checks.numpy(cache.key)[:, index:].any()
     projected = layer.project(x)
     for written, whole in zip(cache, projected):
         np.testing.assert_allclose(checks.numpy(written), checks.numpy(whole), atol=1e-6)
@@ -268,7 +268,7 @@ def test_reading_a_projected_memory_equals_cross_attention(beams, steps):
     """Beam-minor rows b * K + k read the memory of sentence b, which is kept once."""
     layer, query = ready(), checks.array(B * beams, steps, D)
     cache = layer.project(VALUES)
-    assert isinstance(cache, KVCache) and cache.key.shape == (B, N, S, H)
+    assert isinstance(cache, KVCache) and cache.key.shape == (B * N, S, H)
 
     def both(query):
         call = {"cache": cache, "value_mask": PADDING}

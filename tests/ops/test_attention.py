@@ -13,8 +13,14 @@ B, T, S, N, H, VALUE = 3, 5, 7, 2, 11, 13
 
 
 def heads(dtype="float32", scale=1.0):
-    shapes = (B, N, T, H), (B, N, S, H), (B, N, S, VALUE)
+    """Query `[B, N, T, H]`, key and value `[B * N, S, *]`."""
+    shapes = (B, N, T, H), (B * N, S, H), (B * N, S, VALUE)
     return [ops.cast(checks.array(*s, seed=i, scale=scale), dtype) for i, s in enumerate(shapes)]
+
+
+def expected_attention(query, key, value, mask=None):
+    query, key, value = (checks.numpy(x) for x in (query, key, value))
+    return ref.attention(query, key.reshape(B, N, S, H), value.reshape(B, N, S, VALUE), mask)
 
 
 def random_mask(*shape):
@@ -31,14 +37,14 @@ def test_equals_the_equation(shape):
     mask = None if shape is None else random_mask(*shape)
     query, key, value = heads()
     outputs, weights = dot_product_attention(query, key, value, mask)
-    expected = ref.attention(*(checks.numpy(x) for x in (query, key, value)), mask)
+    expected = expected_attention(query, key, value, mask)
     np.testing.assert_allclose(checks.numpy(outputs), expected[0], atol=2e-6)
     np.testing.assert_allclose(checks.numpy(weights), expected[1], atol=1e-6)
 
 
 def test_scores_are_scaled_by_the_root_of_the_width():
     query, key, _ = heads()
-    expected = np.einsum("bnth,bnsh->bnts", checks.numpy(query), checks.numpy(key)) / np.sqrt(H)
+    expected = np.einsum("bnth,bnsh->bnts", checks.numpy(query), checks.numpy(key).reshape(B, N, S, H)) / np.sqrt(H)
     np.testing.assert_allclose(checks.numpy(attention_scores(query, key)), expected, atol=1e-5)
 
 
@@ -76,9 +82,9 @@ def test_dropout_falls_on_the_weights_and_not_on_the_reported_ones():
     query, key, value = heads()
     keep = (np.random.default_rng(4).random((B, N, T, S)) < 0.5).astype("float32") * 2
     outputs, weights = dot_product_attention(query, key, value, None, dropout=lambda w: ops.multiply(w, keep))
-    _, expected = ref.attention(*(checks.numpy(x) for x in (query, key, value)))
+    _, expected = expected_attention(query, key, value)
     np.testing.assert_allclose(checks.numpy(weights), expected, atol=1e-6)
-    dropped = np.einsum("bnts,bnsh->bnth", expected * keep, checks.numpy(value))
+    dropped = np.einsum("bnts,bnsh->bnth", expected * keep, checks.numpy(value).reshape(B, N, S, VALUE))
     np.testing.assert_allclose(checks.numpy(outputs), dropped, atol=2e-6)
 
 
