@@ -5,15 +5,16 @@ from collections.abc import Callable
 import tensorflow as tf
 
 
-def graph_function(function: Callable) -> Callable:
-    """A graph of `function(*tensors)` that is traced once for all sizes: every axis has an unknown length."""
+def graph_function(function: Callable, jit_compile: bool = False) -> Callable:
+    """A graph of `function(*tensors)`, traced once for all sizes, or traced and compiled by XLA for each shape."""
     graphs = {}
 
     def call(*arrays):
         tensors = [tf.convert_to_tensor(array) for array in arrays]
-        specs = tuple(tf.TensorSpec([None] * tensor.shape.rank, tensor.dtype) for tensor in tensors)
+        shapes = [tensor.shape if jit_compile else [None] * tensor.shape.rank for tensor in tensors]
+        specs = tuple(tf.TensorSpec(shape, tensor.dtype) for shape, tensor in zip(shapes, tensors))
         if specs not in graphs:
-            graphs[specs] = tf.function(function, input_signature=specs, autograph=False)
+            graphs[specs] = tf.function(function, input_signature=specs, jit_compile=jit_compile, autograph=False)
         return graphs[specs](*tensors)
 
     return call

@@ -20,6 +20,7 @@ from zoo.translation.alignment import Alignment, align_words, attention_function
 from zoo.translation.segments import join_segments, split_text
 
 MAX_EXTRA_TOKENS = 50  # A translation has at most this many tokens more than its source: Vaswani et al. 2017, 6.1.
+_SHORTEST = 16  # Source positions, where each shape is compiled anew.
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 
 
@@ -39,6 +40,8 @@ class Translator:
         card: What a checkpoint says of itself; see `zoo.checkpoints`.
         max_source_tokens: Longer texts are translated in segments, cut at the ends of sentences where possible.
         batch_tokens: Most source positions, over all beams, decoded at once.
+        jit_compile: Whether XLA compiles the search, as it always does on JAX: for a service of short texts. Each
+            shape takes seconds the first time, so batches are padded to few shapes; see `warm_up`.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Translator:
         card: dict | None = None,
         max_source_tokens: int = 128,
         batch_tokens: int = 4096,
+        jit_compile: bool = False,
     ):
         if model.config.vocabulary_size != tokenizer.vocabulary_size:
             raise ValueError(
@@ -56,7 +60,7 @@ class Translator:
                 f"tokenizer.vocabulary_size={tokenizer.vocabulary_size}. They come from two different trainings."
             )
         self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
-        self.max_source_tokens, self.batch_tokens = max_source_tokens, batch_tokens
+        self.max_source_tokens, self.batch_tokens, self.jit_compile = max_source_tokens, batch_tokens, jit_compile
         self._compiled = {}
 
     def translate(
@@ -92,7 +96,20 @@ class Translator:
 
         Fewer are found where the search meets no more. Greedy scores are log-probabilities.
         """
-        return self.decode(texts, self.search(num_return, beam_size, length_penalty), beam_size, progress)
+        search = self.search(num_return, beam_size, length_penalty, self.jit_compile)
+        return self.decode(texts, search, beam_size, progress)
+
+    def warm_up(self, num_texts: int = 1, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6) -> None:
+        """Compiles the search for `num_texts` texts at a time, of up to `max_source_tokens` tokens each.
+
+        With `jit_compile`, or on JAX, no first call of these sizes then waits for a compiler.
+        """
+        search = self.search(num_return, beam_size, length_penalty, self.jit_compile)
+        length = _SHORTEST
+        while length < 2 * (self.max_source_tokens + 1):
+            rows = max(1, min(num_texts, self.batch_tokens // beam_size // length))
+            search(*self._search_inputs([[END_ID] * (length - 1)] * rows))
+            length *= 2
 
     def sample(
         self,
@@ -103,7 +120,8 @@ class Translator:
         seed: int = 0,
     ) -> list[str]:
         """One random translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
-        search = self._compiled_search("sample", 1, {"temperature": temperature, "top_k": top_k, "top_p": top_p})
+        options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+        search = self._compiled_search("sample", 1, options, self.jit_compile)
         generator = keras.random.SeedGenerator(seed)
 
         def seeded(source, limits):  # Drawn out here, so that no seed needs a graph of its own.
@@ -154,7 +172,9 @@ class Translator:
 
         return export(self, folder, **options)
 
-    def search(self, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6) -> Callable:
+    def search(
+        self, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6, jit_compile: bool = False
+    ) -> Callable:
         """The compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`; a beam of 1 is greedy."""
         if beam_size < 1 or not 1 <= num_return <= beam_size:
             raise ValueError(
@@ -162,9 +182,9 @@ class Translator:
                 f"Received: beam_size={beam_size}, num_return={num_return}."
             )
         if beam_size == 1:
-            return self._compiled_search("greedy", 1, {})
+            return self._compiled_search("greedy", 1, {}, jit_compile)
         options = {"beam_size": beam_size, "length_penalty": float(length_penalty), "num_return": num_return}
-        return self._compiled_search("beam", beam_size, options)
+        return self._compiled_search("beam", beam_size, options, jit_compile)
 
     def decode(
         self,
@@ -178,7 +198,8 @@ class Translator:
         segments = [split_text(text, self.tokenizer, self.max_source_tokens) for text in texts]
         flat = [segment for parts in segments for segment in parts]
         rows = self.tokenizer.encode([segment.text for segment in flat])
-        chunks = length_sorted_chunks([len(row) + 1 for row in rows], max(1, self.batch_tokens // num_beams))
+        lengths = [self._width(len(row) + 1) for row in rows]
+        chunks = length_sorted_chunks(lengths, self.batch_tokens // num_beams)
         results = []
         for chunk in chunks:
             results.append(self._decode_chunk([rows[i] for i in chunk], search))
@@ -188,20 +209,29 @@ class Translator:
         return [join_segments(parts, [next(candidates) for _ in parts], Translation) for parts in segments]
 
     def _decode_chunk(self, rows, search):
-        # JAX compiles each shape anew: a few shapes for it.
-        multiple = 16 if keras.backend.backend() == "jax" else 1
-        source = source_batch(rows, multiple)
-        source = np.pad(source, ((0, -len(source) % multiple), (0, 0)))
-        limits = np.count_nonzero(source, axis=1).astype("int32") + MAX_EXTRA_TOKENS
-        found = Hypotheses(*map(ops.convert_to_numpy, search(source, limits)))
+        found = Hypotheses(*map(ops.convert_to_numpy, search(*self._search_inputs(rows))))
         candidates = []
         for ids, scores, lengths in zip(found.ids[: len(rows)], found.scores, found.lengths):
             texts = self.tokenizer.decode(ids)
             candidates.append([Translation(t, float(s)) for t, s, length in zip(texts, scores, lengths) if length])
         return candidates
 
-    def _compiled_search(self, name, num_beams, options):
-        key = (name, *sorted(options.items()))
+    def _few_shapes(self):
+        return self.jit_compile or keras.backend.backend() == "jax"
+
+    def _width(self, length):
+        return max(_SHORTEST, _power_of_two(length)) if self._few_shapes() else length
+
+    def _search_inputs(self, rows):
+        """Source ids and limits; where each shape is compiled anew, powers of two of both sizes."""
+        source = source_batch(rows, self._width(1 + max(map(len, rows))))
+        if self._few_shapes():
+            source = np.pad(source, ((0, _power_of_two(len(rows)) - len(rows)), (0, 0)))
+        lengths = np.count_nonzero(source, axis=1).astype("int32")
+        return source, np.where(lengths, lengths + MAX_EXTRA_TOKENS, 1)
+
+    def _compiled_search(self, name, num_beams, options, jit_compile):
+        key = (name, jit_compile, *sorted(options.items()))
         if key not in self._compiled:
             search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
 
@@ -211,7 +241,7 @@ class Translator:
                 drawn = {} if uniforms is None else {"uniforms": uniforms}
                 return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **drawn)
 
-            self._compiled[key] = compiled(self.model, run)
+            self._compiled[key] = compiled(self.model, run, jit_compile)
         return self._compiled[key]
 
 
@@ -225,6 +255,11 @@ def from_checkpoint(checkpoint: Checkpoint) -> Translator:
     assign_arrays(model, checkpoint.arrays, "The checkpoint")
     longest = checkpoint.card.get("max_source_tokens", 128)
     return Translator(model, Tokenizer(checkpoint.vocabulary), checkpoint.card, longest)
+
+
+def _power_of_two(count):
+    """The least that is not below `count`."""
+    return 1 << (count - 1).bit_length()
 
 
 def _checked(texts, name="texts"):

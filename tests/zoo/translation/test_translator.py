@@ -73,6 +73,20 @@ def test_segments_are_translated_apart_and_joined(translator, sources):
     assert translator.translate([long]) == [" ".join(translator.translate([segment.text for segment in segments]))]
 
 
+def test_compiled_by_xla_it_translates_the_same_and_waits_for_no_compiler(translator, mixed, monkeypatch):
+    longest, room = translator.max_source_tokens, translator.batch_tokens
+    simple = [text for text in mixed if len(split_text(text, translator.tokenizer, longest)) == 1]
+    expected, expected_alone = translator.translate(mixed), [translator.translate([text]) for text in simple]
+    jitted = Translator(translator.model, translator.tokenizer, {}, longest, room, jit_compile=True)
+    jitted.warm_up()
+    traced, encode = [], translator.model.encode
+    monkeypatch.setattr(translator.model, "encode", lambda source: traced.append(source.shape) or encode(source))
+    assert [jitted.translate([text]) for text in simple] == expected_alone
+    assert len(simple) > 8 and not traced, "each shape was compiled by `warm_up`"
+    assert jitted.translate(mixed) == expected
+    assert traced and all(size & (size - 1) == 0 for shape in traced for size in shape), "powers of two only"
+
+
 class Spy:
     """Notes the ids that a translator decodes."""
 
