@@ -1,0 +1,47 @@
+"""One sentence at a time: the translator's plain graph and its searches compiled by XLA.
+
+    python benchmarks/latency.py --checkpoint translation/multi30k-en-de --texts captions.en
+
+Prints what warming up takes, the median and the longest time of single sentences, and the time of all in one call.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+import zoo
+from zoo.translation.data import read_lines
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--checkpoint", default="translation/multi30k-en-de", help="name or folder")
+    parser.add_argument("--texts", required=True, help="text file, a sentence a line, gzip or not")
+    parser.add_argument("--beam-sizes", type=int, nargs="+", default=[1, 4])
+    parser.add_argument("--alone", type=int, default=60, help="sentences translated one at a time")
+    parser.add_argument("--together", type=int, default=500, help="sentences translated in one call")
+    options = parser.parse_args()
+    texts = [*read_lines(options.texts)]
+    plain, compiled = zoo.load(options.checkpoint), zoo.load(options.checkpoint)
+    compiled.jit_compile = True
+    for beam_size in options.beam_sizes:
+        for name, translator in (("graph", plain), ("XLA", compiled)):
+            warm_up = seconds(translator.warm_up, 1, 1, beam_size)
+            alone = [seconds(translator.translate, [text], beam_size) for text in texts[: options.alone]]
+            together = [seconds(translator.translate, texts[: options.together], beam_size) for _ in range(3)]
+            print(
+                f"beam {beam_size}, {name:5}: warm-up {warm_up:.1f} s; one sentence {1e3 * np.median(alone):.1f} ms, "
+                f"at most {1e3 * max(alone):.1f}; {options.together} sentences {min(together):.2f} s",
+                flush=True,
+            )
+
+
+def seconds(function, *arguments):
+    start = time.perf_counter()
+    function(*arguments)
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
