@@ -11,8 +11,9 @@ from keras import ops
 
 from zoo.batching import BatchStream
 from zoo.config import ModelConfig, TrainingConfig
-from zoo.encoded_corpus import EncodedCorpus, TokenRows
+from zoo.encoded_corpus import EncodedCorpus
 from zoo.models.seq2seq import Seq2Seq
+from zoo.token_rows import TokenRows
 from zoo.trainer import Trainer
 
 VOCABULARY = 13

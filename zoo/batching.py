@@ -5,16 +5,29 @@ import typing
 
 import numpy as np
 
-from zoo.config import END_ID, START_ID
-from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, TokenRows
+from zoo.token_rows import TokenRows
 
 Batch = dict[str, np.ndarray]
+
+
+class Corpus(typing.Protocol):
+    """What can be cut into batches: rows of one or two sides, such as `EncodedCorpus`."""
+
+    def epoch(self, epoch: int) -> "Corpus":
+        """The corpus as training sees it in this epoch."""
+
+    def lengths(self) -> list[np.ndarray]:
+        """Positions `[rows]` that each side takes."""
+
+    def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> Batch:
+        """The chosen rows as arrays, the sides padded to `widths`, and `fill` rows of padding behind them."""
+
 
 _ROW_MULTIPLE = 8
 
 
 def token_batches(
-    corpus: EncodedCorpus | SampledCorpus,
+    corpus: Corpus,
     batch_tokens: int,
     *,
     seed: int,
@@ -22,23 +35,22 @@ def token_batches(
     pad_multiple: int = 1,
     skip: int = 0,
 ) -> typing.Iterator[Batch]:
-    """One epoch: every pair once, in batches and an order that (seed, epoch) decides.
+    """One epoch: every row once, in batches and an order that (seed, epoch) decides.
 
     Args:
-        corpus: From `encode_corpus`, or a `SampledCorpus`.
-        batch_tokens: Most positions of a batch on either side: B * max(S, T) <= batch_tokens.
+        corpus: Such as `encode_corpus` makes.
+        batch_tokens: Most positions of a batch on any side: for pairs, B * max(S, T) <= batch_tokens.
         seed, epoch: Non-negative; the same two give the same batches.
-        pad_multiple: Rounds S and T up to multiples, for compilers that compile each shape anew. Then batches
-            of the same S and T also have the same B, a multiple of 8 where eight rows fit: rows of padding
+        pad_multiple: Rounds widths up to multiples, for compilers that compile each shape anew. Then batches
+            of the same widths also have the same B, a multiple of 8 where eight rows fit: rows of padding
             alone fill up. 1 pads to the longest row and adds no rows.
         skip: Leaves out that many batches at the beginning, without gathering them.
 
     Yields:
-        int32 arrays `source` `[B, S]`: ids and END_ID; `target` `[B, T + 1]`: START_ID, ids and END_ID. A
-        decoder reads `target[:, :-1]` and predicts `target[:, 1:]`, T positions each. PAD_ID (0) fills up.
+        What `corpus.gather` returns.
 
     Raises:
-        ValueError: If a pair alone has more than `batch_tokens` positions on a side.
+        ValueError: If a row alone has more than `batch_tokens` positions on a side.
     """
     corpus = corpus.epoch(epoch)
     plan = _BatchPlan(corpus, batch_tokens, pad_multiple, np.random.default_rng([seed, epoch]))
@@ -56,7 +68,7 @@ class BatchStream:
 
     def __init__(
         self,
-        corpus: EncodedCorpus | SampledCorpus,
+        corpus: Corpus,
         batch_tokens: int,
         *,
         seed: int,
@@ -110,11 +122,9 @@ def padding_share(batches: typing.Iterable[Batch]) -> float:
 
 def source_batch(rows: typing.Sequence[typing.Sequence[int]], pad_multiple: int = 1) -> np.ndarray:
     """Rows of ids as a model reads them when it translates: END_ID added, padded, int32 `[B, S]`."""
-    lengths = np.fromiter(map(len, rows), "int64", len(rows))
-    ids = np.fromiter(itertools.chain.from_iterable(rows), "int32")
-    flat = TokenRows(ids, np.concatenate([[0], np.cumsum(lengths)]))
-    width = _round_up(int(lengths.max(initial=0)) + 1, pad_multiple)
-    return _with_end(*flat.padded(np.arange(len(rows)), width))
+    flat = TokenRows.of(rows)
+    width = _round_up(int(flat.lengths.max(initial=0)) + 1, pad_multiple)
+    return flat.with_end(np.arange(len(rows)), width)
 
 
 def length_sorted_chunks(lengths: typing.Sequence[int], batch_tokens: int) -> list[np.ndarray]:
@@ -142,18 +152,19 @@ def original_order(chunks: typing.Sequence[np.ndarray], results: typing.Sequence
 
 
 class _BatchPlan:
-    """Which pairs share a batch, and in which order the batches come."""
+    """Which rows share a batch, and in which order the batches come."""
 
     def __init__(self, corpus, batch_tokens, pad_multiple, rng):
         if pad_multiple < 1:
             raise ValueError(f"`pad_multiple` must be at least 1. Received: pad_multiple={pad_multiple}.")
         self._corpus, self._pad_multiple, self._batch_tokens = corpus, pad_multiple, batch_tokens
-        source, target = (_round_up(rows.lengths + 1, pad_multiple) for rows in (corpus.source, corpus.target))
+        self._lengths = corpus.lengths()
+        source, target = (_round_up(self._lengths[side], pad_multiple) for side in (0, -1))
         longer = np.maximum(source, target)
         if longer.max(initial=0) > batch_tokens:
             raise ValueError(
-                f"`batch_tokens` must hold the longest pair, which takes {longer.max()} positions. "
-                f"Received: batch_tokens={batch_tokens}. Raise it, or leave out long pairs by `max_tokens`."
+                f"`batch_tokens` must hold the longest row, which takes {longer.max()} positions. "
+                f"Received: batch_tokens={batch_tokens}. Raise it, or leave out long ones by `max_tokens`."
             )
         # By the longer side, which decides the size of a batch; then by how much longer the source is, to
         # and fro, so that neighbours are alike on both sides: 3.0 % padding on Multi30k at 4,096 tokens,
@@ -171,14 +182,9 @@ class _BatchPlan:
     def gather(self, number):
         first, last = self._spans[number]
         rows = np.sort(self._order[first:last])  # Neighbours in a mapped file are read together.
-        sides = (self._corpus.source, self._corpus.target)
-        widths = [_round_up(int((s.offsets[rows + 1] - s.offsets[rows]).max()) + 1, self._pad_multiple) for s in sides]
-        source, target = (_with_end(*side.padded(rows, width)) for side, width in zip(sides, widths))
-        target = np.pad(target, ((0, 0), (1, 0)), constant_values=START_ID)
-        if self._pad_multiple > 1:
-            fill = ((0, int(self._capacity(max(widths))) - len(rows)), (0, 0))
-            source, target = np.pad(source, fill), np.pad(target, fill)
-        return {"source": source, "target": target}
+        widths = [_round_up(int(lengths[rows].max()), self._pad_multiple) for lengths in self._lengths]
+        fill = int(self._capacity(max(widths))) - len(rows) if self._pad_multiple > 1 else 0
+        return self._corpus.gather(rows, widths, fill)
 
     def _capacity(self, length):
         rows = self._batch_tokens // np.asarray(length)
@@ -194,11 +200,6 @@ def _cuts(capacity):
         window = capacity[cuts[-1] : cuts[-1] + capacity[cuts[-1]]]
         cuts.append(cuts[-1] + int(np.count_nonzero(np.arange(1, len(window) + 1) <= window)))
     return cuts
-
-
-def _with_end(ids, lengths):
-    ids[np.arange(len(ids)), lengths] = END_ID
-    return ids
 
 
 def _round_up(length, multiple):

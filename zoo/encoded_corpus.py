@@ -10,6 +10,9 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from zoo.config import START_ID
+from zoo.token_rows import TokenRows
+
 Pairs = typing.Iterable[tuple[str, str]]
 
 _CHUNK = 10_000
@@ -27,27 +30,6 @@ class LineNotes:
         self.count += 1
         if len(self.first) < 10:
             self.first.append(line)
-
-
-class TokenRows(typing.NamedTuple):
-    """Rows of token ids one behind the other: row i is `ids[offsets[i]:offsets[i + 1]]`."""
-
-    ids: np.ndarray
-    offsets: np.ndarray
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """Tokens of each row, `[rows]`."""
-        return np.diff(self.offsets)
-
-    def padded(self, rows: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-        """The chosen rows as int32 `[B, width]`, zero behind their ends, and their lengths `[B]`."""
-        starts, lengths = self.offsets[rows], self.offsets[rows + 1] - self.offsets[rows]
-        steps = np.arange(width)
-        inside = steps < lengths[:, None]
-        result = np.zeros(inside.shape, "int32")
-        result[inside] = self.ids[(starts[:, None] + steps)[inside]]
-        return result, lengths
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +51,20 @@ class EncodedCorpus:
     def epoch(self, epoch: int) -> "EncodedCorpus":
         """The pairs as training sees them in this epoch: here, itself."""
         return self
+
+    def lengths(self) -> list[np.ndarray]:
+        """Positions `[rows]` that each side takes, with its end."""
+        return [side.lengths + 1 for side in (self.source, self.target)]
+
+    def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
+        """The chosen rows, and `fill` of padding, as int32 arrays.
+
+        `source` `[B, S]`: ids and END_ID; `target` `[B, T + 1]`: START_ID, ids and END_ID. A decoder reads
+        `target[:, :-1]` and predicts `target[:, 1:]`, T positions each. PAD_ID (0) fills up.
+        """
+        source, target = (side.with_end(rows, width) for side, width in zip((self.source, self.target), widths))
+        target = np.pad(target, ((0, 0), (1, 0)), constant_values=START_ID)
+        return {name: np.pad(ids, ((0, fill), (0, 0))) for name, ids in (("source", source), ("target", target))}
 
     @classmethod
     def open(cls, folder: str | os.PathLike, tokenizer=None) -> "EncodedCorpus":

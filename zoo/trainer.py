@@ -18,11 +18,17 @@ from keras_transformer.training import (
     prepare_replicas,
 )
 from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
-from zoo.config import TrainingConfig
+from zoo.config import PAD_ID, TrainingConfig
 from zoo.progress import Progress
 from zoo.scalars import ScalarLog
 
 Evaluate = Callable[[keras.Model], Mapping[str, float]]
+Split = Callable[[Mapping[str, np.ndarray]], tuple[Mapping[str, np.ndarray], np.ndarray]]
+
+
+def teacher_forced(batch: Mapping[str, np.ndarray]) -> tuple[dict, np.ndarray]:
+    """A decoder reads the target `[B, T + 1]` but for its end, and predicts it but for its start."""
+    return {"source": batch["source"], "target": batch["target"][:, :-1]}, batch["target"][:, 1:]
 
 
 class Trainer:
@@ -33,13 +39,15 @@ class Trainer:
     it is cut into micro-batches or spread over devices, and a run may go on with other devices than it began with.
 
     Args:
-        model: A built model that maps `{"source", "target"}` to logits. If it was made under a tf.distribute
-            strategy, all devices of that train together.
+        model: A built model that maps named inputs to logits. If it was made under a tf.distribute strategy, all
+            devices of that train together.
         config: How to train.
         folder: Where checkpoints, `log.jsonl` and the state to resume from are kept. A run that finds a state
             there goes on from it.
         evaluate: Called with the model after each stretch; returns named figures. `score` (higher is better)
             decides which checkpoint is kept as the best.
+        split: What of a batch the model reads and what it is to say: `batch -> (inputs, labels)`.
+        pad_label: Label that does not count.
     """
 
     def __init__(
@@ -48,8 +56,11 @@ class Trainer:
         config: TrainingConfig,
         folder: str | pathlib.Path,
         evaluate: Evaluate | None = None,
+        split: Split = teacher_forced,
+        pad_label: int = PAD_ID,
     ):
         self.model, self.config, self.evaluate = model, config, evaluate
+        self._split, self._pad_label = split, pad_label
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.scalars = ScalarLog(self.folder / "tensorboard")
@@ -60,7 +71,7 @@ class Trainer:
         with strategy.scope() if strategy else contextlib.nullcontext():
             prepare_replicas(model).compile(
                 optimizer=make_optimizer(config, model.config.hidden_dim, self.accumulation),
-                loss=TokenCrossEntropy(config.label_smoothing, reduction="sum"),
+                loss=TokenCrossEntropy(config.label_smoothing, pad_label, reduction="sum"),
             )
             # Past Keras's tracking of attributes, as `compile` sets it.
             object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
@@ -82,8 +93,8 @@ class Trainer:
         """Trains to the last step and returns the final weights by name.
 
         Args:
-            batches: The updates, endless, from `position` on: `source` `[B, S]` and `target` `[B, T + 1]`. If it
-                has a method `position(consumed)`, as `zoo.batching.BatchStream`, resuming goes on exactly there.
+            batches: The updates, endless, from `position` on, for `split`. If it has a method `position(consumed)`,
+                as `zoo.batching.BatchStream`, resuming goes on exactly there.
 
         Returns:
             The mean of the last `config.average` checkpoints.
@@ -93,7 +104,8 @@ class Trainer:
             first = self.position
             place = getattr(batches, "position", lambda consumed: first)
             with Progress(self.config.steps, self.step) as progress:
-                examples = micro_batches(batches, self.accumulation, self.replicas, progress.count)
+                parts = map(self._split, batches)
+                examples = micro_batches(parts, self.accumulation, self.replicas, progress.count, self._pad_label)
                 # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
                 beginning = [*itertools.islice(examples, 1)]
                 self.model.fit(
@@ -241,24 +253,29 @@ def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 
 
 
 def micro_batches(
-    batches: Iterable[Mapping[str, np.ndarray]], accumulation: int, replicas: int, count: Callable[[int], None]
+    batches: Iterable[tuple[Mapping[str, np.ndarray], np.ndarray]],
+    accumulation: int,
+    replicas: int,
+    count: Callable[[int], None],
+    pad_label: int = PAD_ID,
 ) -> Iterator[tuple]:
-    """Cuts each batch into `accumulation` examples `(inputs, labels, weights)`, each even over `replicas`.
+    """Cuts each batch `(inputs, labels)` into `accumulation` examples with weights, each even over `replicas`.
 
     Rows of padding fill up. The weighted sum over the examples of a batch, divided by `accumulation` as a mean over
-    micro-batches is, is the mean over the real tokens of the batch, whose number is reported to `count`.
+    micro-batches is, is the mean over the real labels of the batch, whose number is reported to `count`.
     """
-    for batch in batches:
-        rows = -len(batch["source"]) % (accumulation * replicas)
-        source, target = (np.pad(batch[name], ((0, rows), (0, 0))) for name in ("source", "target"))
-        tokens = int(np.count_nonzero(target[:, 1:]))
-        count(tokens)
-        for s, t in zip(np.split(source, accumulation), np.split(target, accumulation)):
-            yield (
-                {"source": s, "target": t[:, :-1]},
-                t[:, 1:],
-                np.full(len(s), accumulation / max(1, tokens), "float32"),
-            )
+    for inputs, labels in batches:
+        rows = -len(labels) % (accumulation * replicas)
+        real = int(np.count_nonzero(labels != pad_label))
+        count(real)
+        weights = np.full((len(labels) + rows) // accumulation, accumulation / max(1, real), "float32")
+        cut = {name: np.split(_filled(ids, rows, PAD_ID), accumulation) for name, ids in inputs.items()}
+        for i, part in enumerate(np.split(_filled(labels, rows, pad_label), accumulation)):
+            yield {name: parts[i] for name, parts in cut.items()}, part, weights
+
+
+def _filled(array, rows, value):
+    return np.pad(array, ((0, rows), *((0, 0),) * (array.ndim - 1)), constant_values=value)
 
 
 def as_dataset(batches: Iterator[tuple]) -> Iterable:

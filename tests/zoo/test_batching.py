@@ -16,7 +16,8 @@ from zoo.batching import (
     source_batch,
     token_batches,
 )
-from zoo.encoded_corpus import EncodedCorpus, TokenRows
+from zoo.encoded_corpus import EncodedCorpus
+from zoo.token_rows import TokenRows
 
 
 def corpus_of(source, target):

@@ -22,7 +22,7 @@ from trainer_checks import (
 
 from zoo.arrays import load_arrays, named_arrays
 from zoo.batching import BatchStream
-from zoo.trainer import Trainer, micro_batches
+from zoo.trainer import Trainer, micro_batches, teacher_forced
 
 
 @pytest.mark.parametrize(("micro_batch_tokens", "parts"), [(32, 2), (16, 4)])
@@ -53,7 +53,7 @@ def test_a_run_goes_on_with_micro_batches_of_another_size(tmp_path):
 def test_micro_batches_are_parts_of_the_batch():
     counted = []
     batches = [batch_of(random_pairs(7, seed=1)), batch_of(random_pairs(3, seed=2))]
-    examples = [*micro_batches(batches, 2, 2, counted.append)]
+    examples = [*micro_batches(map(teacher_forced, batches), 2, 2, counted.append)]
     assert [len(weights) for _, _, weights in examples] == [4, 4, 2, 2]
     for batch, parts, tokens in zip(batches, (examples[:2], examples[2:]), counted, strict=True):
         assert tokens == np.count_nonzero(batch["target"][:, 1:])
@@ -184,5 +184,5 @@ def test_the_log_has_a_line_for_each_look(tmp_path, capsys):
 
 def test_a_bad_corpus_is_a_value_error(tmp_path):
     trainer = Trainer(make(), CONFIG, tmp_path)
-    with pytest.raises(ValueError, match="`batch_tokens` must hold the longest pair"):
+    with pytest.raises(ValueError, match="`batch_tokens` must hold the longest row"):
         trainer.fit(BatchStream(corpus(), 4, seed=0))

@@ -7,9 +7,10 @@ import pytest
 import tensorflow as tf
 
 from zoo.batching import BatchStream, token_batches
-from zoo.encoded_corpus import EncodedCorpus, TokenRows
+from zoo.encoded_corpus import EncodedCorpus
 from zoo.tf.pipeline import training_dataset
-from zoo.trainer import micro_batches
+from zoo.token_rows import TokenRows
+from zoo.trainer import micro_batches, teacher_forced
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def corpus():
 
 
 def examples(batches):
-    return micro_batches(batches, 1, 1, lambda tokens: None)
+    return micro_batches(map(teacher_forced, batches), 1, 1, lambda tokens: None)
 
 
 def test_batches_arrive_unchanged_and_end(corpus):

@@ -248,7 +248,7 @@ def test_a_folder_of_other_things_is_refused(corpus, tmp_path):
         (SMALL, [], [("a", "b")], "No pair is left to train on. Received: 0 pairs"),
         (SMALL, [("mano tek", "Brund")], [], "The dev corpus has no pair"),
         (changed("max_tokens", 2), [("mano tek luri", "Brund ølk")], [("a", "b")], "No pair is left to train on"),
-        (changed("batch_tokens", 9), [("zzyzx" * 4, "y")], [("a", "b")], "`batch_tokens` must hold the longest pair"),
+        (changed("batch_tokens", 9), [("zzyzx" * 4, "y")], [("a", "b")], "`batch_tokens` must hold the longest row"),
     ],
 )
 def test_a_corpus_that_cannot_be_trained_on_is_said_so(tokenizer, tmp_path, recipe, train_pairs, dev_pairs, message):
