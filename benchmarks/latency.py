@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import zoo
-from zoo.translation.data import read_lines
+from zoo.reading import read_lines
 
 
 def main():

@@ -4,6 +4,7 @@ from keras_transformer_guard import check as _check
 
 _check()
 
+from keras_transformer.layers.attention_pooling import AttentionPooling
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
@@ -17,6 +18,7 @@ from keras_transformer.ops.cache import BlockCache, KVCache
 from keras_transformer.ops.positions import shift_matrix, sinusoidal_encoding
 
 __all__ = [
+    "AttentionPooling",
     "BlockCache",
     "Decoder",
     "DecoderBlock",

@@ -37,22 +37,85 @@ class ModelConfig:
     normalize_first: bool = False
 
     def __post_init__(self):
-        _require_positive(
-            self,
-            *("vocabulary_size", "num_encoder_layers", "num_decoder_layers"),
-            *("hidden_dim", "intermediate_dim", "num_heads"),
-        )
-        _require_rate(self, "dropout", "attention_dropout", "activation_dropout")
-        if self.hidden_dim % 2:
+        _require_positive(self, "num_encoder_layers", "num_decoder_layers")
+        _check_sizes(self)
+
+
+@dataclass(frozen=True)
+class EncoderConfig:
+    """Sizes of an encoder of token ids; the symbols are those of Vaswani et al. (2017), table 3.
+
+    Args:
+        vocabulary_size: Rows V of the embedding table, special tokens included.
+        num_layers: Blocks N.
+        hidden_dim, intermediate_dim, num_heads, dropout, attention_dropout, activation_dropout, normalize_first:
+            As in `ModelConfig`.
+        activation: Of the feed-forward layers: "relu", or "gelu" (exact) as in BERT.
+        epsilon: Added to variances by the layer normalisations.
+        max_positions: Rows of a table of learned positions; 0 for sinusoids, which have no end.
+        num_segments: Rows of a table of segments, for pairs of texts; 0 for none.
+        bert_embeddings: Whether embeddings are not scaled by the root of their width, and their sum is normalised.
+    """
+
+    vocabulary_size: int = 8000
+    num_layers: int = 6
+    hidden_dim: int = 512
+    intermediate_dim: int = 2048
+    num_heads: int = 8
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    activation_dropout: float = 0.0
+    activation: str = "relu"
+    normalize_first: bool = False
+    epsilon: float = 1e-6
+    max_positions: int = 0
+    num_segments: int = 0
+    bert_embeddings: bool = False
+
+    def __post_init__(self):
+        _require_positive(self, "num_layers")
+        _check_sizes(self)
+        if self.activation not in ("relu", "gelu"):
+            raise ValueError(f"`activation` must be relu or gelu. Received: activation={self.activation!r}.")
+        if min(self.max_positions, self.num_segments) < 0:
             raise ValueError(
-                "`hidden_dim` must be even: positions are pairs of sine and cosine. "
-                f"Received: hidden_dim={self.hidden_dim}."
+                "`max_positions` and `num_segments` must be 0 or more. "
+                f"Received: max_positions={self.max_positions}, num_segments={self.num_segments}."
             )
-        if self.hidden_dim % self.num_heads:
-            raise ValueError(
-                f"`hidden_dim` must be a multiple of `num_heads`. Received: hidden_dim={self.hidden_dim}, "
-                f"num_heads={self.num_heads}. Change one of the two."
-            )
+
+
+@dataclass(frozen=True)
+class ClassifierConfig(EncoderConfig):
+    """An encoder with a class for each text.
+
+    Args:
+        num_classes: Classes C.
+        pooling: How steps become one vector: their "mean" over real steps, the "first", or "attention".
+    """
+
+    num_classes: int = 2
+    pooling: str = "mean"
+
+    def __post_init__(self):
+        super().__post_init__()
+        _require_positive(self, "num_classes")
+        if self.pooling not in ("mean", "first", "attention"):
+            raise ValueError(f"`pooling` must be mean, first or attention. Received: pooling={self.pooling!r}.")
+
+
+@dataclass(frozen=True)
+class TaggerConfig(EncoderConfig):
+    """An encoder with a label for each step.
+
+    Args:
+        num_labels: Labels L.
+    """
+
+    num_labels: int = 2
+
+    def __post_init__(self):
+        super().__post_init__()
+        _require_positive(self, "num_labels")
 
 
 @dataclass(frozen=True)
@@ -197,6 +260,21 @@ def _typed(name, value, kind):
     if type(value) is not kind:
         raise ValueError(f"`{name}` must be of type {kind.__name__}. Received: {value!r}.")
     return value
+
+
+def _check_sizes(config):
+    _require_positive(config, "vocabulary_size", "hidden_dim", "intermediate_dim", "num_heads")
+    _require_rate(config, "dropout", "attention_dropout", "activation_dropout")
+    if config.hidden_dim % 2:
+        raise ValueError(
+            "`hidden_dim` must be even: positions are pairs of sine and cosine. "
+            f"Received: hidden_dim={config.hidden_dim}."
+        )
+    if config.hidden_dim % config.num_heads:
+        raise ValueError(
+            f"`hidden_dim` must be a multiple of `num_heads`. Received: hidden_dim={config.hidden_dim}, "
+            f"num_heads={config.num_heads}. Change one of the two."
+        )
 
 
 def _require_positive(config, *names):

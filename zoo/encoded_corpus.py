@@ -11,25 +11,13 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from zoo.config import START_ID
+from zoo.reading import LineNotes
 from zoo.token_rows import TokenRows
 
 Pairs = typing.Iterable[tuple[str, str]]
 
 _CHUNK = 10_000
 _SIDES = ("source", "target")
-
-
-@dataclass
-class LineNotes:
-    """On how many lines something was found, and the numbers of the first ten."""
-
-    count: int = 0
-    first: list[int] = field(default_factory=list)
-
-    def add(self, line: int) -> None:
-        self.count += 1
-        if len(self.first) < 10:
-            self.first.append(line)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ import rich.progress
 
 from zoo.config import override
 from zoo.quiet import quiet_start
-from zoo.translation.data import open_pairs, read_lines
+from zoo.reading import read_lines
+from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
 DEFAULT_CHECKPOINT = "translation/tatoeba-en-de"

@@ -1,0 +1,65 @@
+"""Encoder, pooling and a dense layer: token ids in, a logit for each class out."""
+
+import dataclasses
+
+import keras
+
+from keras_transformer import AttentionPooling
+from keras_transformer.layers.dropout import Dropout
+from zoo.config import ClassifierConfig
+from zoo.models.text_encoder import TextEncoder, masked_mean
+
+
+@keras.saving.register_keras_serializable("zoo")
+class Classifier(keras.Model):
+    """Classes of texts.
+
+        logits = Dropout(pool(TextEncoder(ids))) W + b
+
+    Axes: B batch, T steps, C classes.
+
+    Args:
+        config: Sizes and rates.
+
+    Call arguments:
+        inputs: As for `TextEncoder`.
+
+    Returns:
+        Logits `[B, C]` in the compute dtype.
+    """
+
+    def __init__(self, config: ClassifierConfig, **kwargs):
+        kwargs.setdefault("name", "classifier")
+        super().__init__(**kwargs)
+        self.config = config
+        policy = self.dtype_policy
+        self.text_encoder = TextEncoder(config, dtype=policy, name="text_encoder")
+        self.pooling = None
+        if config.pooling == "attention":
+            self.pooling = AttentionPooling(config.num_heads, dtype=policy, name="pooling")
+        self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
+        self.head = keras.layers.Dense(config.num_classes, dtype=policy, name="head")
+
+    def build(self, inputs_shape=None):
+        self.text_encoder.build()
+        if self.pooling is not None:
+            self.pooling.build((None, None, self.config.hidden_dim))
+        self.head.build((None, self.config.hidden_dim))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        return self.head(self.head_dropout(self.pooled(inputs)))
+
+    def pooled(self, inputs):
+        """One vector `[B, D]` for each text."""
+        x, mask = self.text_encoder(inputs)
+        if self.config.pooling == "first":
+            return x[:, 0]
+        return masked_mean(x, mask) if self.pooling is None else self.pooling(x, mask=mask)
+
+    def get_config(self):
+        return {**super().get_config(), "config": dataclasses.asdict(self.config)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "config": ClassifierConfig(**config["config"])})
