@@ -118,7 +118,7 @@ def smoothed_cross_entropy(labels: Any, logits: Any, label_smoothing: float = 0.
     keeps the loss of a small model from costing more than the model.
     """
     vocabulary_size = logits.shape[-1]
-    flat_labels = ops.cast(ops.reshape(labels, (-1,)), "int32")
+    flat_labels = ops.maximum(ops.cast(ops.reshape(labels, (-1,)), "int32"), 0)  # -1 may stand for no label.
     flat_logits = ops.reshape(logits, (-1, vocabulary_size))
     even = label_smoothing / vocabulary_size
 

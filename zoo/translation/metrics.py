@@ -1,20 +1,8 @@
 """BLEU and chrF by sacrebleu, with their signatures and a bootstrap interval. No Keras."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-
-class Score(NamedTuple):
-    """A corpus score: `value`, half the width of its 95 % interval (0 if not asked for), sacrebleu's signature."""
-
-    metric: str
-    value: float
-    interval: float
-    signature: str
-
-    def __str__(self):
-        interval = f" ± {self.interval:.2f} (95 % bootstrap)" if self.interval else ""
-        return f"{self.metric} {self.value:.2f}{interval}  {self.signature}"
+from zoo.scores import Score
 
 
 def bleu(

@@ -23,10 +23,11 @@ from zoo.compiling import compiled
 from zoo.config import PAD_ID, Recipe, from_dict, to_dict
 from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.models.seq2seq import Seq2Seq
+from zoo.scores import Score
 from zoo.tokenizer import Tokenizer, train_tokenizer
 from zoo.trainer import Trainer
 from zoo.translation.data import PairReader
-from zoo.translation.metrics import Score, bleu, chrf
+from zoo.translation.metrics import bleu, chrf
 from zoo.translation.translator import Translator, from_checkpoint
 
 __all__ = ["Translator", "evaluate", "from_checkpoint", "prepare_folder", "train"]

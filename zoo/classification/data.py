@@ -1,0 +1,154 @@
+"""Labelled texts, or pairs of texts, as iterators of examples, with a report of the lines left out. No Keras."""
+
+import os
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from zoo.reading import DatasetRows, LineNotes, Path, Row, TableRows, notes_of
+
+
+class Example(typing.NamedTuple):
+    """A text, or two, and its class."""
+
+    label: str
+    texts: tuple[str, ...]
+
+
+@dataclass
+class Report:
+    """What one pass over a corpus found. Line numbers count from 1.
+
+    Args:
+        lines: Lines (or rows of a CSV file) or examples read.
+        examples: Those among them that became examples.
+        empty: Blank lines; left out.
+        empty_label, empty_text: Only that is empty or blank; left out.
+        broken: Not UTF-8; left out.
+    """
+
+    lines: int = 0
+    examples: int = 0
+    empty: LineNotes = field(default_factory=LineNotes)
+    empty_label: LineNotes = field(default_factory=LineNotes)
+    empty_text: LineNotes = field(default_factory=LineNotes)
+    broken: LineNotes = field(default_factory=LineNotes)
+
+    def __str__(self):
+        return "; ".join([f"{self.examples:,} examples from {self.lines:,} lines", *notes_of(self)])
+
+
+class ExampleReader:
+    """Labelled texts that can be run over again and again; `report` tells about the latest pass.
+
+    Args:
+        rows: The label and one or two texts of each line, as they lie in the file; None where there are too few.
+        header: Whether the first row holds names.
+        name: What errors call the corpus.
+    """
+
+    def __init__(self, rows: typing.Iterable[Row], header: bool = False, name: str = "the corpus"):
+        self._rows, self._header, self._name = rows, header, name
+        self.report = Report()
+
+    def __iter__(self) -> Iterator[Example]:
+        return (example for _, example in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[int, Example]]:
+        """(line number, example).
+
+        Raises:
+            ValueError: At a line with too few columns: a text with its label cut off is no text.
+        """
+        report = self.report = Report()
+        for line, cells in enumerate(self._rows, start=1):
+            report.lines = line
+            if cells is None:
+                raise ValueError(
+                    f"{self._name}, line {line}, has fewer columns than were asked for. "
+                    "Mend the line, or choose others by `columns`."
+                )
+            if line == 1 and self._header:
+                continue
+            try:
+                label, *texts = (cell.decode("utf-8") for cell in cells)
+            except UnicodeDecodeError:
+                report.broken.add(line)
+                continue
+            label = label.strip()
+            filled = bool(label), all(text.strip() for text in texts)
+            if all(filled):
+                report.examples += 1
+                yield line, Example(label, tuple(texts))
+            else:
+                (report.empty_text if filled[0] else report.empty_label if filled[1] else report.empty).add(line)
+
+
+def open_examples(
+    data: Path,
+    *,
+    columns: Sequence[int] = (0, 1),
+    header: bool = False,
+    features: Sequence[str] | None = None,
+    split: str = "train",
+    data_dir: Path | None = None,
+) -> ExampleReader:
+    """The reader that command-line arguments ask for.
+
+    Args:
+        data: A tab-separated file, a CSV file (told by its ending), either of them gzip or not, or "tfds:NAME" for a
+            data set of tensorflow-datasets.
+        columns: Columns of the label and of one or two texts, from 0.
+        header: Whether the file begins with a line of names.
+        features: For tfds, names of the label and of one or two texts; by default those that the data set calls its
+            answer and its input.
+        split, data_dir: For tfds, see `zoo.reading.DatasetRows`.
+
+    Raises:
+        ValueError: If there are not two or three columns or features.
+    """
+    chosen = columns if features is None else features
+    if len(chosen) not in (2, 3):
+        raise ValueError(
+            "`columns` (for tfds `features`) must name the label and one or two texts. "
+            f"Received: {tuple(chosen)}. Two or three are needed."
+        )
+    name = os.fspath(data)
+    if not name.startswith("tfds:"):
+        return ExampleReader(TableRows(data, columns), header, name)
+    rows = DatasetRows(name.removeprefix("tfds:"), features, split, data_dir, "features")
+    if features is None:  # Supervised keys are (input, answer).
+        rows.features = rows.features[::-1]
+    return ExampleReader(rows, name=name)
+
+
+def class_names(examples: typing.Iterable[Example]) -> list[str]:
+    """The classes of a corpus, sorted; numbers by value.
+
+    Raises:
+        ValueError: If there are fewer than two.
+    """
+    names = {example.label for example in examples}
+    if len(names) < 2:
+        raise ValueError(f"A classifier needs at least two classes. Received: {sorted(names)}.")
+    numbers = all(name.lstrip("-").isdigit() for name in names)
+    return sorted(names, key=int if numbers else None)
+
+
+def class_numbers(reader: ExampleReader, names: Sequence[str]) -> tuple[list[int], list[tuple[str, ...]]]:
+    """Numbers of the classes of all examples, and their texts.
+
+    Raises:
+        ValueError: If a class is not among `names`; the message tells the line.
+    """
+    number_of = {name: i for i, name in enumerate(names)}
+    numbers, texts = [], []
+    for line, example in reader.numbered():
+        if example.label not in number_of:
+            raise ValueError(
+                f"Line {line} has the class {example.label!r}, which training never saw. "
+                f"Known classes: {', '.join(names)}. Mend the line or leave it out."
+            )
+        numbers.append(number_of[example.label])
+        texts.append(example.texts)
+    return numbers, texts

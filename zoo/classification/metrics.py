@@ -1,0 +1,103 @@
+"""Accuracy, macro F1, confusion matrix and calibration error, with bootstrap intervals. NumPy, no Keras."""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from zoo.scores import Score
+
+_BINS = 15
+_SEED = 12345
+
+
+def confusion_matrix(gold: np.ndarray, predicted: np.ndarray, num_classes: int) -> np.ndarray:
+    """Counts `[C, C]`: row i, column j holds the texts of class i that were taken for class j."""
+    pairs = np.asarray(gold) * num_classes + np.asarray(predicted)
+    return np.bincount(pairs, minlength=num_classes**2).reshape(num_classes, num_classes)
+
+
+def accuracy(matrix: np.ndarray) -> float:
+    """Share of the diagonal."""
+    return float(np.trace(matrix) / matrix.sum())
+
+
+def macro_f1(matrix: np.ndarray) -> float:
+    """Mean over classes of F1 = 2 TP / (2 TP + FP + FN), of those that are in the data or were predicted."""
+    counts = matrix.sum(0) + matrix.sum(1)
+    return float(np.mean(2 * np.diag(matrix)[counts > 0] / counts[counts > 0]))
+
+
+def calibration_error(gold: np.ndarray, probabilities: np.ndarray, bins: int = _BINS) -> float:
+    """Expected calibration error (Guo et al. 2017, eq. 3): how far confidence is from accuracy, in equal bins.
+
+        ECE = sum_m |B_m| / n * |accuracy(B_m) - confidence(B_m)|
+
+    Args:
+        gold: Classes `[N]`.
+        probabilities: `[N, C]`.
+        bins: Bins of equal width over (0, 1], M.
+    """
+    confidence, right = probabilities.max(1), probabilities.argmax(1) == gold
+    bin_of = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    gaps = np.bincount(bin_of, right - confidence, bins)
+    return float(np.abs(gaps).sum() / len(gold))
+
+
+def classification_scores(gold: np.ndarray, probabilities: np.ndarray, resamples: int = 0) -> list[Score]:
+    """Accuracy, macro F1 and calibration error in per cent.
+
+    Args:
+        gold: Classes `[N]`.
+        probabilities: `[N, C]`.
+        resamples: Bootstrap samples for the intervals (Koehn 2004); 0 for none.
+
+    Raises:
+        ValueError: If there is no text, or the numbers of texts differ.
+    """
+    gold, probabilities = np.asarray(gold), np.asarray(probabilities, "float64")
+    if not len(gold) or len(gold) != len(probabilities):
+        raise ValueError(
+            f"Classes and probabilities must be as many, at least one. Received: {len(gold)} classes, "
+            f"probabilities of {len(probabilities)} texts."
+        )
+    num_classes = probabilities.shape[1]
+
+    def values(rows):
+        matrix = confusion_matrix(gold[rows], probabilities[rows].argmax(1), num_classes)
+        error = calibration_error(gold[rows], probabilities[rows])
+        return 100 * np.array([accuracy(matrix), macro_f1(matrix), error])
+
+    generator = np.random.default_rng(_SEED)
+    samples = [values(generator.integers(0, len(gold), len(gold))) for _ in range(resamples)]
+    intervals = np.ptp(np.quantile(samples, [0.025, 0.975], axis=0), axis=0) / 2 if samples else np.zeros(3)
+    bootstrap = f"|bs:{resamples}|seed:{_SEED}" if resamples else ""
+    names = ("accuracy", ""), ("macro F1", ""), ("calibration error", f"|bins:{_BINS}")
+    return [
+        Score(name, float(value), float(interval), f"n:{len(gold)}|classes:{num_classes}{extra}{bootstrap}")
+        for (name, extra), value, interval in zip(names, values(np.arange(len(gold))), intervals)
+    ]
+
+
+def draw_confusion(matrix: np.ndarray, labels: Sequence[str], path: str | os.PathLike) -> None:
+    """Draws a confusion matrix; the ending of `path` decides the format.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("Drawing needs matplotlib: pip install 'keras-transformer-zoo[draw]'.") from error
+    size = 2 + 0.5 * len(labels)
+    figure = Figure(figsize=(size, size), layout="constrained")
+    axes = figure.subplots()
+    shares = matrix / np.maximum(1, matrix.sum(1, keepdims=True))
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
+    for (row, column), count in np.ndenumerate(matrix):
+        color = "white" if shares[row, column] > 0.5 else "black"
+        axes.text(column, row, str(count), ha="center", va="center", color=color)
+    axes.set_xticks(range(len(labels)), labels, rotation=90)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set(xlabel="predicted", ylabel="class")
+    figure.savefig(path)

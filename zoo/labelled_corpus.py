@@ -1,0 +1,99 @@
+"""Encoded texts with a label each, or a label for every token, as a corpus that batches are cut from. NumPy only."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from zoo.token_rows import TokenRows
+
+NO_LABEL = -1  # Padding, and tokens that carry no label.
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledCorpus:
+    """Rows of token ids, as a model reads them, with their labels.
+
+    Args:
+        tokens: Ids, special ones included.
+        labels: Int `[rows]`, or rows of the lengths of `tokens`; NO_LABEL where there is none.
+        segments: Segment of every token, 0 or 1; None for single texts.
+    """
+
+    tokens: TokenRows
+    labels: np.ndarray | TokenRows
+    segments: TokenRows | None = None
+
+    def __len__(self):
+        return len(self.tokens.offsets) - 1
+
+    def epoch(self, epoch: int) -> "LabelledCorpus":
+        """The corpus as training sees it in this epoch: itself."""
+        return self
+
+    def lengths(self) -> list[np.ndarray]:
+        """Positions `[rows]`, in a list of one side."""
+        return [self.tokens.lengths]
+
+    def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
+        """The chosen rows, and `fill` of padding, as int32 arrays.
+
+        `token_ids` `[B, T]`, with segments `segment_ids` `[B, T]`, and `labels` `[B]` or `[B, T]`.
+        """
+        (width,) = widths
+        batch = {"token_ids": self.tokens.padded(rows, width)}
+        if self.segments is not None:
+            batch["segment_ids"] = self.segments.padded(rows, width)
+        batch = {name: np.pad(ids, ((0, fill), (0, 0))) for name, ids in batch.items()}
+        if isinstance(self.labels, TokenRows):
+            labels = self.labels.padded(rows, width, NO_LABEL)
+        else:
+            labels = self.labels[rows].astype("int32")
+        edges = ((0, fill), *((0, 0),) * (labels.ndim - 1))
+        return batch | {"labels": np.pad(labels, edges, constant_values=NO_LABEL)}
+
+
+def split_labels(batch: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """What a model reads of a batch, and the labels."""
+    return {name: ids for name, ids in batch.items() if name != "labels"}, batch["labels"]
+
+
+def framed_rows(
+    texts: Sequence[Sequence[Sequence[int]]], start_id: int, end_id: int, max_tokens: int
+) -> tuple[TokenRows, TokenRows, np.ndarray]:
+    """Texts, or pairs of them, between special tokens: `<s> a </s>` or `<s> a </s> b </s>`, as in BERT.
+
+    Args:
+        texts: For each text its ids, in a list of one or, for a pair, of two.
+        start_id, end_id: The special tokens.
+        max_tokens: Most tokens of a row, special ones included. Of too long a row, tokens are taken off the end of the
+            text that is then the longer one.
+
+    Returns:
+        Ids, segments (1 in the second text and its end), and the numbers of the rows that were cut.
+    """
+    rows, segments, cut = [], [], []
+    for number, parts in enumerate(texts):
+        room = max_tokens - 1 - len(parts)
+        lengths = _fitted([len(part) for part in parts], room)
+        if lengths != [len(part) for part in parts]:
+            cut.append(number)
+        row, segment = [start_id], [0]
+        for i, (part, length) in enumerate(zip(parts, lengths)):
+            row += [*part[:length], end_id]
+            segment += [i] * (length + 1)
+        rows.append(row)
+        segments.append(segment)
+    return TokenRows.of(rows), TokenRows.of(segments), np.array(cut, "int64")
+
+
+def _fitted(lengths, room):
+    """Lengths of one or two parts that together have at most `room`, the longer one cut first."""
+    if sum(lengths) <= room:
+        return lengths
+    if len(lengths) == 1:
+        return [room]
+    shorter = min(*lengths, room // 2)
+    if lengths[0] <= lengths[1]:
+        return [shorter, room - shorter]
+    return [room - shorter, shorter]
