@@ -3,8 +3,8 @@
 import contextlib
 import dataclasses
 import filecmp
+import functools
 import itertools
-import json
 import os
 import pathlib
 import shutil
@@ -15,22 +15,22 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.training.averaging import average_arrays
 from keras_transformer.training.losses import smoothed_cross_entropy
-from zoo.arrays import assign_arrays, named_arrays, write_whole
+from zoo.arrays import assign_arrays, named_arrays
 from zoo.batching import BatchStream, padding_share, token_batches
 from zoo.compiling import compiled
-from zoo.config import PAD_ID, Recipe, from_dict, to_dict
+from zoo.config import PAD_ID, Recipe, to_dict
 from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.models.seq2seq import Seq2Seq
+from zoo.runs import choose_weights, final_candidates, prepare_folder, run_vocabulary
 from zoo.scores import Score
-from zoo.tokenizer import Tokenizer, train_tokenizer
+from zoo.tokenizer import Tokenizer
 from zoo.trainer import Trainer
 from zoo.translation.data import PairReader
 from zoo.translation.metrics import bleu, chrf
 from zoo.translation.translator import Translator, from_checkpoint
 
-__all__ = ["Translator", "evaluate", "from_checkpoint", "prepare_folder", "train"]
+__all__ = ["Translator", "evaluate", "from_checkpoint", "train"]
 
 Pairs = Iterable[tuple[str, str]]
 _SAMPLED_BATCHES = 500
@@ -72,7 +72,8 @@ def train(
         tokenizer = initial.tokenizer
     folder = prepare_folder(folder, recipe)
     settings, card = recipe.training, dict(card or {})
-    tokenizer = _vocabulary(folder, tokenizer, train_pairs, recipe.model.vocabulary_size)
+    texts = functools.partial(itertools.chain.from_iterable, train_pairs)
+    tokenizer = run_vocabulary(folder, tokenizer, texts, recipe.model.vocabulary_size)
     corpus = _encode(train_pairs, tokenizer, settings, folder, log)
     dev_pairs = [*dev_pairs]
     if not dev_pairs:
@@ -100,9 +101,7 @@ def train(
             f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
             f"{trainer.accumulation} micro-batch{'es' * (trainer.accumulation > 1)} each"
         )
-    average, best = trainer.fit(batches), trainer.best()
-    candidates = {"average": average, "best": best, "mean of both": average_arrays([average, best])}
-    final = _finish(candidates, look, Seq2Seq(config), translator, recipe, folder, log)
+    final = _finish(final_candidates(trainer, batches), look, Seq2Seq(config), translator, recipe, folder, log)
     shutil.rmtree(folder / "corpus", ignore_errors=True)
     return final
 
@@ -135,31 +134,6 @@ def evaluate(
     return scores, hypotheses
 
 
-def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
-    """Makes the folder of a run, or checks that it was begun by the same recipe, which is kept in `recipe.json`.
-
-    Raises:
-        ValueError: If the folder holds a finished checkpoint, another recipe or other files.
-    """
-    folder = pathlib.Path(folder)
-    path = folder / "recipe.json"
-    if (folder / "checkpoint").exists():
-        raise ValueError(f"{folder} holds a finished checkpoint. Train into another folder; nothing was changed.")
-    if path.exists():
-        begun = from_dict(Recipe, json.loads(path.read_text("utf-8")))
-        if _same_on_any_machine(begun) != _same_on_any_machine(recipe):
-            raise ValueError(
-                f"{folder} was begun with another recipe ({_difference(begun, recipe)}). "
-                "Use that one to go on, or another folder; nothing was changed."
-            )
-    elif folder.exists() and any(folder.iterdir()):
-        raise ValueError(f"{folder} is not empty and holds no run to go on with. Use another folder.")
-    else:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
-    return folder
-
-
 class DevSet:
     """A look at the dev set: its loss per token, its BLEU when translated greedily, three sentences for the eye."""
 
@@ -190,12 +164,7 @@ class DevSet:
 
 def _finish(candidates, look, model, translator, recipe, folder, log):
     """Keeps the weights that score best on the dev set, scores the dev set by beam search, writes all."""
-    scores = {}
-    for name, arrays in candidates.items():
-        assign_arrays(translator.model, arrays, name)
-        scores[name] = look(translator.model)["score"]
-        log(f"{name} weights: score {scores[name]:.2f}")
-    chosen = max(scores, key=scores.get)
+    chosen = choose_weights(translator.model, candidates, look, log)
     model.build()
     assign_arrays(model, candidates[chosen], chosen)
     card = {**translator.card, "recipe": to_dict(recipe), "seed": recipe.training.seed, "weights": chosen}
@@ -219,19 +188,6 @@ def _check_sizes(initial, asked):
         raise ValueError(
             f"The translator to start from has other sizes than the recipe: {values}. Choose its recipe, or set them."
         )
-
-
-def _vocabulary(folder, tokenizer, pairs, size):
-    path = folder / "vocabulary.model"
-    if path.exists():
-        begun = Tokenizer.load(path)
-        if tokenizer is not None and tokenizer.digest != begun.digest:
-            raise ValueError(f"{folder} was begun with another vocabulary, {path.name}. Use that, or another folder.")
-        return begun
-    if tokenizer is None:
-        tokenizer = train_tokenizer((text for pair in pairs for text in pair), size)
-    tokenizer.save(path)
-    return tokenizer
 
 
 def _encode(pairs, tokenizer, settings, folder, log):
@@ -272,19 +228,3 @@ def _describe(pairs, encoded):
         return f"{len(encoded):,} pairs"
     pairs.report.too_long = encoded.too_long
     return str(pairs.report)
-
-
-def _same_on_any_machine(recipe):
-    return dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, micro_batch_tokens=0))
-
-
-def _difference(begun, asked):
-    names = []
-    for group in ("model", "training"):
-        old, new = getattr(begun, group), getattr(asked, group)
-        names += [
-            f"{group}.{f.name} was {getattr(old, f.name)}"
-            for f in dataclasses.fields(old)
-            if getattr(old, f.name) != getattr(new, f.name)
-        ]
-    return ", ".join(names) or "another source"

@@ -1,0 +1,97 @@
+"""What every training does around its trainer: the folder of a run, its vocabulary, the choice of final weights."""
+
+import dataclasses
+import json
+import pathlib
+from collections.abc import Callable, Iterable, Mapping
+
+import keras
+import numpy as np
+
+from keras_transformer.training.averaging import average_arrays
+from zoo.arrays import assign_arrays, write_whole
+from zoo.config import Recipe, from_dict, to_dict
+from zoo.tokenizer import Tokenizer, train_tokenizer
+from zoo.trainer import Trainer
+
+
+def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
+    """Makes the folder of a run, or checks that it was begun by the same recipe, which is kept in `recipe.json`.
+
+    Raises:
+        ValueError: If the folder holds a finished checkpoint, another recipe or other files.
+    """
+    folder = pathlib.Path(folder)
+    path = folder / "recipe.json"
+    if (folder / "checkpoint").exists():
+        raise ValueError(f"{folder} holds a finished checkpoint. Train into another folder; nothing was changed.")
+    if path.exists():
+        begun = from_dict(type(recipe), json.loads(path.read_text("utf-8")))
+        if _same_on_any_machine(begun) != _same_on_any_machine(recipe):
+            raise ValueError(
+                f"{folder} was begun with another recipe ({_difference(begun, recipe)}). "
+                "Use that one to go on, or another folder; nothing was changed."
+            )
+    elif folder.exists() and any(folder.iterdir()):
+        raise ValueError(f"{folder} is not empty and holds no run to go on with. Use another folder.")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
+    return folder
+
+
+def run_vocabulary(
+    folder: pathlib.Path, tokenizer: Tokenizer | None, texts: Callable[[], Iterable[str]], size: int
+) -> Tokenizer:
+    """The vocabulary of a run: the one that it was begun with, else the one given, else one learned from `texts()`.
+
+    Raises:
+        ValueError: If the run was begun with another one than is given.
+    """
+    path = folder / "vocabulary.model"
+    if path.exists():
+        begun = Tokenizer.load(path)
+        if tokenizer is not None and tokenizer.digest != begun.digest:
+            raise ValueError(f"{folder} was begun with another vocabulary, {path.name}. Use that, or another folder.")
+        return begun
+    if tokenizer is None:
+        tokenizer = train_tokenizer(texts(), size)
+    tokenizer.save(path)
+    return tokenizer
+
+
+def choose_weights(
+    model: keras.Model,
+    candidates: Mapping[str, Mapping[str, np.ndarray]],
+    look: Callable[[keras.Model], Mapping[str, float]],
+    log: Callable[[str], None],
+) -> str:
+    """The name of those among several sets of weights that score best on the dev set."""
+    scores = {}
+    for name, arrays in candidates.items():
+        assign_arrays(model, arrays, name)
+        scores[name] = look(model)["score"]
+        log(f"{name} weights: score {scores[name]:.2f}")
+    return max(scores, key=scores.get)
+
+
+def final_candidates(trainer: Trainer, batches: Iterable) -> dict[str, Mapping[str, np.ndarray]]:
+    """Trains to the end; the weights that may be the final ones: averaged, the best so far, their mean."""
+    average, best = trainer.fit(batches), trainer.best()
+    return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
+
+
+def _same_on_any_machine(recipe):
+    return dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, micro_batch_tokens=0))
+
+
+def _difference(begun, asked):
+    names = []
+    for group in ("model", "training"):
+        old, new = getattr(begun, group), getattr(asked, group)
+        names += [
+            f"{group}.{f.name} was {getattr(old, f.name)}"
+            for f in dataclasses.fields(old)
+            if getattr(old, f.name) != getattr(new, f.name)
+        ]
+    return ", ".join(names) or "another source"
