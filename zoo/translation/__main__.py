@@ -5,33 +5,19 @@ import json
 import pathlib
 import sys
 
-import rich.console
-import rich.progress
-
+from zoo import command_line
+from zoo.command_line import ProgressBar, add_command, line, log
 from zoo.config import override
-from zoo.quiet import quiet_start
 from zoo.reading import read_lines
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
 DEFAULT_CHECKPOINT = "translation/tatoeba-en-de"
-_errors = rich.console.Console(stderr=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit status: 2 for what the caller can mend, told in one line."""
-    options = _parser().parse_args(arguments)
-    try:
-        with quiet_start():
-            import keras  # noqa: F401 (starts the backend)
-        options.run(options)
-    except (ValueError, OSError, ImportError) as error:
-        print(f"error: {_line(str(error))}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
-        return 130
-    return 0
+    return command_line.run(_parser(), arguments)
 
 
 def run_vocabulary(options) -> None:
@@ -57,9 +43,9 @@ def run_train(options) -> None:
     tokenizer = Tokenizer.load(options.vocabulary) if options.vocabulary else None
     initial = zoo.load(options.initial) if options.initial else None
     dev = _corpus(options, "dev_")
-    strategy = _strategy(options.strategy)
-    task.train(recipe, _corpus(options), dev, options.output, card, tokenizer, initial, _log, strategy)
-    _log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+    strategy = command_line.strategy(options.strategy)
+    task.train(recipe, _corpus(options), dev, options.output, card, tokenizer, initial, log, strategy)
+    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
 def run_evaluate(options) -> None:
@@ -71,7 +57,7 @@ def run_evaluate(options) -> None:
     protocol = {
         name: getattr(options, name) for name in ("tokenize", "lowercase") if getattr(options, name) is not None
     }
-    with _bar(len(pairs)) as advance:
+    with ProgressBar(len(pairs), "translating") as advance:
         scores, hypotheses = task.evaluate(
             zoo.load(options.checkpoint),
             pairs,
@@ -81,7 +67,7 @@ def run_evaluate(options) -> None:
             **protocol,
         )
     if options.hypotheses:
-        pathlib.Path(options.hypotheses).write_text("".join(f"{_line(text)}\n" for text in hypotheses), "utf-8")
+        pathlib.Path(options.hypotheses).write_text("".join(f"{line(text)}\n" for text in hypotheses), "utf-8")
     for score in scores:
         print(score)
 
@@ -93,17 +79,17 @@ def run_translate(options) -> None:
     if options.text is not None:
         lines = options.text
     elif options.files:
-        lines = [line for path in options.files for line in read_lines(path)]
+        lines = [text for path in options.files for text in read_lines(path)]
     else:
-        lines = [line.decode("utf-8", "replace").rstrip("\r\n") for line in sys.stdin.buffer]
+        lines = [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
     translator = zoo.load(options.checkpoint)
-    with _bar(len(lines)) as advance:
+    with ProgressBar(len(lines), "translating") as advance:
         found = translator.n_best(
             lines, options.n_best, max(options.beam_size, options.n_best), options.length_penalty, advance
         )
     for text, candidates in zip(lines, found):
         for candidate in candidates:
-            columns = [_line(candidate.text)]
+            columns = [line(candidate.text)]
             if options.n_best > 1:
                 columns.insert(0, f"{candidate.score:.4f}")
             if options.alignments:
@@ -128,19 +114,19 @@ def run_export(options) -> None:
     )
     for score in card["exported_scores"]:
         print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))
-    _log(f"written: {options.output}")
+    log(f"written: {options.output}")
 
 
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m zoo.translation", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    vocabulary = _command(commands, "vocabulary", run_vocabulary)
+    vocabulary = add_command(commands, "vocabulary", run_vocabulary)
     _add_corpus(vocabulary)
     vocabulary.add_argument("--size", type=int, default=8000, help="pieces wanted")
     vocabulary.add_argument("--output", required=True, help="file to write")
 
-    train = _command(commands, "train", run_train)
+    train = add_command(commands, "train", run_train)
     _add_corpus(train)
     _add_corpus(train, "dev-")
     train.add_argument("--recipe", choices=RECIPES, default="small")
@@ -154,21 +140,21 @@ def _parser():
     train.add_argument("--lowercase", action="store_true", help="score without case")
     train.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
 
-    evaluate = _command(commands, "evaluate", run_evaluate)
+    evaluate = add_command(commands, "evaluate", run_evaluate)
     _add_checkpoint(evaluate)
     _add_corpus(evaluate)
     evaluate.add_argument("--tokenize", help="sacrebleu's tokeniser; the card's by default")
     evaluate.add_argument("--lowercase", action="store_true", default=None, help="score without case")
     evaluate.add_argument("--hypotheses", help="file for the translations")
 
-    translate = _command(commands, "translate", run_translate)
+    translate = add_command(commands, "translate", run_translate)
     _add_checkpoint(translate)
     translate.add_argument("files", nargs="*", help="texts, a sentence a line; standard input by default")
     translate.add_argument("--text", action="append", help="a text to translate instead of files")
     translate.add_argument("--n-best", type=int, default=1, help="translations of each line, with their scores")
     translate.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
 
-    export = _command(commands, "export", run_export)
+    export = add_command(commands, "export", run_export)
     _add_checkpoint(export)
     _add_corpus(export)
     export.add_argument("--output", required=True, help="folder to write")
@@ -176,12 +162,6 @@ def _parser():
     export.add_argument("--alignments", action="store_true", help="word alignments as well")
     export.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
     return parser
-
-
-def _command(commands, name, run):
-    command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
-    command.set_defaults(run=run)
-    return command
 
 
 def _add_corpus(command, prefix=""):
@@ -205,45 +185,6 @@ def _corpus(options, prefix=""):
         name: getattr(options, prefix + name) for name in ("source", "target", "data", "columns", "languages", "split")
     }
     return open_pairs(**values)
-
-
-def _strategy(name):
-    if name is None:
-        return None
-    import keras
-
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            f"--strategy {name} needs the TensorFlow backend. Received: KERAS_BACKEND={keras.backend.backend()}. "
-            "Unset it, or leave out --strategy."
-        )
-    from zoo.tf import distribution
-
-    return distribution.mirrored_strategy()
-
-
-def _line(text):
-    """The text without the line breaks in it, of all kinds: line n answers line n."""
-    return " ".join(text.splitlines())
-
-
-def _log(text):
-    _errors.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-class _bar:
-    """A progress bar on stderr that counts translated segments."""
-
-    def __init__(self, total):
-        self._bar = rich.progress.Progress(console=_errors, transient=True, disable=not _errors.is_terminal)
-        self._task = self._bar.add_task("translating", total=total)
-
-    def __enter__(self):
-        self._bar.start()
-        return lambda count: self._bar.advance(self._task, count)
-
-    def __exit__(self, *exception):
-        self._bar.stop()
 
 
 if __name__ == "__main__":
