@@ -151,6 +151,11 @@ def original_order(chunks: typing.Sequence[np.ndarray], results: typing.Sequence
     return ordered
 
 
+def power_of_two(count: int) -> int:
+    """The least that is not below `count`."""
+    return 1 << (count - 1).bit_length()
+
+
 class _BatchPlan:
     """Which rows share a batch, and in which order the batches come."""
 

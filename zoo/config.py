@@ -135,7 +135,8 @@ class TrainingConfig:
         max_tokens: Longer pairs are left out of training.
         evaluate_every: Steps between two looks at the dev set, each of which writes a checkpoint.
         average: How many of the last checkpoints are averaged into the final weights; 1 for none.
-        score: What makes a checkpoint the best: "bleu" of the dev set, translated greedily, or its "loss".
+        score: What makes a checkpoint the best, on the dev set: its "loss"; for translation "bleu", translated
+            greedily; for classification "accuracy" or "macro_f1"; for labelling "accuracy" or "span_f1".
         patience: Looks at the dev set without a better score after which training stops; 0 for never.
         precision: Keras dtype policy while training.
         seed: Seed of weights, dropout and order.
@@ -168,8 +169,9 @@ class TrainingConfig:
                 f"`cooldown_steps` must be at most `steps`. Received: cooldown_steps={self.cooldown_steps}, "
                 f"steps={self.steps}. Shorten the cool-down."
             )
-        if self.score not in ("bleu", "loss"):
-            raise ValueError(f"`score` must be bleu or loss. Received: score={self.score!r}.")
+        scores = ("bleu", "loss", "accuracy", "macro_f1", "span_f1")
+        if self.score not in scores:
+            raise ValueError(f"`score` must be one of {', '.join(scores)}. Received: score={self.score!r}.")
         if self.precision not in ("float32", "mixed_bfloat16", "mixed_float16"):
             raise ValueError(
                 "`precision` must be one of float32, mixed_bfloat16, mixed_float16. "

@@ -10,9 +10,10 @@ import numpy as np
 
 from keras_transformer.training.averaging import average_arrays
 from zoo.arrays import assign_arrays, write_whole
-from zoo.config import Recipe, from_dict, to_dict
+from zoo.batching import BatchStream, Corpus
+from zoo.config import PAD_ID, Recipe, TrainingConfig, from_dict, to_dict
 from zoo.tokenizer import Tokenizer, train_tokenizer
-from zoo.trainer import Trainer
+from zoo.trainer import Split, Trainer, teacher_forced
 
 
 def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
@@ -75,8 +76,34 @@ def choose_weights(
     return max(scores, key=scores.get)
 
 
-def final_candidates(trainer: Trainer, batches: Iterable) -> dict[str, Mapping[str, np.ndarray]]:
-    """Trains to the end; the weights that may be the final ones: averaged, the best so far, their mean."""
+def train_model(
+    model: keras.Model,
+    settings: TrainingConfig,
+    folder: pathlib.Path,
+    corpus: Corpus,
+    look: Callable[[keras.Model], Mapping[str, float]],
+    log: Callable[[str], None],
+    split: Split = teacher_forced,
+    pad_label: int = PAD_ID,
+) -> dict[str, Mapping[str, np.ndarray]]:
+    """Trains to the last step, from where an earlier run in `folder` stopped.
+
+    Returns:
+        The weights that may be the final ones: averaged, the best so far, their mean.
+    """
+    trainer = Trainer(model, settings, folder / "training", look, split, pad_label)
+    batches = BatchStream(
+        corpus,
+        settings.batch_tokens,
+        seed=settings.seed,
+        start=trainer.position,
+        pad_multiple=8 if keras.backend.backend() == "jax" else 1,
+    )
+    if trainer.accumulation * trainer.replicas > 1:
+        log(
+            f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
+            f"{trainer.accumulation} micro-batch{'es' * (trainer.accumulation > 1)} each"
+        )
     average, best = trainer.fit(batches), trainer.best()
     return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
 

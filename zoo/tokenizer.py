@@ -33,6 +33,8 @@ class Tokenizer:
         ValueError: If `model` is not a sentencepiece model, or its special ids are not those of `zoo.config`.
     """
 
+    start_id, end_id = START_ID, END_ID
+
     def __init__(self, model: bytes):
         try:
             self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)

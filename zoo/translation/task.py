@@ -17,15 +17,14 @@ from keras import ops
 
 from keras_transformer.training.losses import smoothed_cross_entropy
 from zoo.arrays import assign_arrays, named_arrays
-from zoo.batching import BatchStream, padding_share, token_batches
+from zoo.batching import padding_share, token_batches
 from zoo.compiling import compiled
 from zoo.config import PAD_ID, Recipe, to_dict
 from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.models.seq2seq import Seq2Seq
-from zoo.runs import choose_weights, final_candidates, prepare_folder, run_vocabulary
+from zoo.runs import choose_weights, prepare_folder, run_vocabulary, train_model
 from zoo.scores import Score
 from zoo.tokenizer import Tokenizer
-from zoo.trainer import Trainer
 from zoo.translation.data import PairReader
 from zoo.translation.metrics import bleu, chrf
 from zoo.translation.translator import Translator, from_checkpoint
@@ -88,20 +87,8 @@ def train(
     log(f"{model.count_params():,} parameters, vocabulary of {config.vocabulary_size:,}")
     translator = Translator(model, tokenizer, card, max_source_tokens=min(128, settings.max_tokens))
     look = DevSet(dev_pairs, translator, settings.score, card.get("bleu", {}), log)
-    trainer = Trainer(model, settings, folder / "training", look)
-    batches = BatchStream(
-        corpus,
-        settings.batch_tokens,
-        seed=settings.seed,
-        start=trainer.position,
-        pad_multiple=8 if keras.backend.backend() == "jax" else 1,
-    )
-    if trainer.accumulation * trainer.replicas > 1:
-        log(
-            f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
-            f"{trainer.accumulation} micro-batch{'es' * (trainer.accumulation > 1)} each"
-        )
-    final = _finish(final_candidates(trainer, batches), look, Seq2Seq(config), translator, recipe, folder, log)
+    candidates = train_model(model, settings, folder, corpus, look, log)
+    final = _finish(candidates, look, Seq2Seq(config), translator, recipe, folder, log)
     shutil.rmtree(folder / "corpus", ignore_errors=True)
     return final
 

@@ -10,11 +10,12 @@ from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
 from zoo.arrays import named_arrays
-from zoo.batching import length_sorted_chunks, original_order, source_batch
+from zoo.batching import length_sorted_chunks, original_order, power_of_two, source_batch
 from zoo.checkpoints import Checkpoint, write_checkpoint
 from zoo.compiling import compiled
 from zoo.config import END_ID, PAD_ID, START_ID, to_dict
 from zoo.models.seq2seq import Seq2Seq
+from zoo.texts import checked_texts
 from zoo.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
 from zoo.translation.segments import join_segments, split_text
@@ -132,7 +133,7 @@ class Translator:
 
     def align(self, texts: Sequence[str], translations: Sequence[str]) -> list[Alignment]:
         """Which source words each word of a translation looked at, by cross-attention; see `align_words`."""
-        texts, translations = _checked(texts), _checked(translations, "translations")
+        texts, translations = checked_texts(texts), checked_texts(translations, "translations")
         if "attention" not in self._compiled:
             self._compiled["attention"] = attention_function(self.model)
         return align_words(self._compiled["attention"], self.tokenizer, texts, translations)
@@ -194,7 +195,7 @@ class Translator:
         progress: Callable[[int], None] | None = None,
     ) -> list[list[Translation]]:
         """What a search finds for texts, which are cut into segments and decoded in chunks of like length."""
-        texts = _checked(texts)
+        texts = checked_texts(texts)
         segments = [split_text(text, self.tokenizer, self.max_source_tokens) for text in texts]
         flat = [segment for parts in segments for segment in parts]
         rows = self.tokenizer.encode([segment.text for segment in flat])
@@ -220,13 +221,13 @@ class Translator:
         return self.jit_compile or keras.backend.backend() == "jax"
 
     def _width(self, length):
-        return max(_SHORTEST, _power_of_two(length)) if self._few_shapes() else length
+        return max(_SHORTEST, power_of_two(length)) if self._few_shapes() else length
 
     def _search_inputs(self, rows):
         """Source ids and limits; where each shape is compiled anew, powers of two of both sizes."""
         source = source_batch(rows, self._width(1 + max(map(len, rows))))
         if self._few_shapes():
-            source = np.pad(source, ((0, _power_of_two(len(rows)) - len(rows)), (0, 0)))
+            source = np.pad(source, ((0, power_of_two(len(rows)) - len(rows)), (0, 0)))
         lengths = np.count_nonzero(source, axis=1).astype("int32")
         return source, np.where(lengths, lengths + MAX_EXTRA_TOKENS, 1)
 
@@ -255,19 +256,3 @@ def from_checkpoint(checkpoint: Checkpoint) -> Translator:
     assign_arrays(model, checkpoint.arrays, "The checkpoint")
     longest = checkpoint.card.get("max_source_tokens", 128)
     return Translator(model, Tokenizer(checkpoint.vocabulary), checkpoint.card, longest)
-
-
-def _power_of_two(count):
-    """The least that is not below `count`."""
-    return 1 << (count - 1).bit_length()
-
-
-def _checked(texts, name="texts"):
-    if isinstance(texts, (str, bytes)):
-        raise ValueError(f"`{name}` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
-    texts = list(texts)
-    for i, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise ValueError(f"`{name}` must be a list of strings. Received: {name}[{i}]={text!r}.")
-    # A lone surrogate is no text and cannot be encoded; its neighbours should not suffer.
-    return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]

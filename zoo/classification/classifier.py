@@ -1,0 +1,56 @@
+"""A trained classifier: texts in, classes with probabilities out."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from zoo.labelled_corpus import framed_rows
+from zoo.predictor import Predictor
+from zoo.texts import checked_texts
+
+Text = str | Sequence[str]
+
+
+class TextClassifier(Predictor):
+    """A `zoo.models.classifier.Classifier` with its vocabulary and the names of its classes; see `Predictor`."""
+
+    task = "classification"
+
+    def classify(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> list[tuple[str, float]]:
+        """The most probable class of each text and its probability.
+
+        Args:
+            texts: A list of strings of any kind, empty ones too; for a model of pairs, of pairs of strings. Texts of
+                more than `max_tokens` tokens are cut; `truncated` of `rows` counts them.
+            progress: Called with the number of texts done since the last call.
+
+        Raises:
+            ValueError: If `texts` is not such a list; the message names the first that does not fit.
+        """
+        probabilities = self.probabilities(texts, progress)
+        return [(self.labels[row.argmax()], float(row.max())) for row in probabilities]
+
+    def probabilities(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> np.ndarray:
+        """The probability of each class, float32 `[N, C]`, in the order of `labels`; arguments as for `classify`."""
+        tokens, segments, _ = self.rows(texts)
+        found = self.predict(tokens, segments if self.model.config.num_segments else None, progress)
+        return np.stack(found) if found else np.zeros((0, len(self.labels)), "float32")
+
+    def rows(self, texts: Sequence[Text]):
+        """Texts as the model reads them: ids, segments, and the numbers of the texts that were cut."""
+        return encode_texts(texts, self.tokenizer, bool(self.model.config.num_segments), self.max_tokens)
+
+
+def encode_texts(texts, tokenizer, pairs, max_tokens):
+    """`framed_rows` of strings, or with `pairs` of pairs of them."""
+    if not pairs:
+        sides = [checked_texts(texts)]
+    else:
+        if isinstance(texts, (str, bytes)):
+            checked_texts(texts)
+        for i, pair in enumerate(texts):
+            if isinstance(pair, (str, bytes)) or len(pair) != 2:
+                raise ValueError(f"`texts` must be a list of pairs of strings. Received: texts[{i}]={pair!r}.")
+        sides = [checked_texts([pair[side] for pair in texts]) for side in (0, 1)]
+    ids = zip(*(tokenizer.encode(side) for side in sides))
+    return framed_rows([*ids], tokenizer.start_id, tokenizer.end_id, max_tokens)

@@ -1,0 +1,41 @@
+"""Named recipes for classification."""
+
+from dataclasses import dataclass, field
+
+from zoo.config import ClassifierConfig, Recipe, TrainingConfig
+
+
+@dataclass(frozen=True)
+class ClassifierRecipe(Recipe):
+    """A classifier, its training, and where the numbers come from."""
+
+    model: ClassifierConfig = field(default_factory=ClassifierConfig)
+
+
+SMALL = ClassifierRecipe(
+    model=ClassifierConfig(
+        vocabulary_size=8000,
+        num_layers=2,
+        hidden_dim=128,
+        intermediate_dim=256,
+        num_heads=4,
+        dropout=0.3,
+        normalize_first=True,
+    ),
+    training=TrainingConfig(
+        batch_tokens=2048,
+        steps=1500,
+        warmup_steps=200,
+        peak_learning_rate=0.001,
+        cooldown_steps=1000,
+        label_smoothing=0.1,
+        subword_dropout=0.0,
+        max_tokens=512,
+        evaluate_every=100,
+        average=3,
+        score="accuracy",
+    ),
+    source="Ours, for some thousand sentences on a CPU",
+)
+
+RECIPES = {"small": SMALL}

@@ -1,0 +1,169 @@
+"""Training a classifier: corpus, vocabulary, model, loss and scores put together."""
+
+import contextlib
+import dataclasses
+import hashlib
+import pathlib
+import typing
+from collections.abc import Callable
+
+import keras
+import numpy as np
+
+from zoo.arrays import assign_arrays, write_whole
+from zoo.checkpoints import Checkpoint
+from zoo.classification.classifier import TextClassifier, encode_texts
+from zoo.classification.data import ExampleReader, class_names, class_numbers
+from zoo.classification.metrics import classification_scores, confusion_matrix
+from zoo.classification.recipes import ClassifierRecipe
+from zoo.config import ClassifierConfig, from_dict, to_dict
+from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, split_labels
+from zoo.models.classifier import Classifier
+from zoo.runs import choose_weights, prepare_folder, run_vocabulary, train_model
+from zoo.scores import Score
+from zoo.tokenizer import Tokenizer
+
+__all__ = ["TextClassifier", "evaluate", "from_checkpoint", "train"]
+
+
+def train(
+    recipe: ClassifierRecipe,
+    train_examples: ExampleReader,
+    dev_examples: ExampleReader,
+    folder: str | pathlib.Path,
+    card: dict | None = None,
+    tokenizer: Tokenizer | None = None,
+    log: Callable[[str], None] = print,
+    strategy: typing.Any = None,
+) -> TextClassifier:
+    """Trains a classifier and writes it to `folder/checkpoint`; goes on where an earlier run in `folder` stopped.
+
+    Args:
+        recipe: What to train and how. The number of classes, and whether texts come in pairs, follow from the corpus;
+            the vocabulary may become smaller.
+        train_examples, dev_examples: Of `zoo.classification.data`.
+        folder: New, empty, or begun by the same recipe.
+        card: What the checkpoint shall say of itself.
+        tokenizer: A vocabulary to use; by default one is learned from the training corpus.
+        log: Told what happens.
+        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
+
+    Raises:
+        ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, a corpus is empty
+            or has one class only, or the dev corpus has a class that the training corpus has not.
+    """
+    folder, settings, card = prepare_folder(folder, recipe), recipe.training, dict(card or {})
+    names = class_names(train_examples)
+    classes, texts = class_numbers(train_examples, names)
+    log(f"{train_examples.report}; classes: {_counts(classes, names)}")
+    dev_classes, dev_texts = class_numbers(dev_examples, names)
+    log(f"dev: {dev_examples.report}; classes: {_counts(dev_classes, names)}")
+    if not dev_texts:
+        raise ValueError("The dev corpus has no example. It decides which checkpoint is kept: give one.")
+    flat = lambda: (text for parts in texts for text in parts)  # noqa: E731
+    tokenizer = run_vocabulary(folder, tokenizer, flat, recipe.model.vocabulary_size)
+    pairs = len(texts[0]) == 2
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_classes": len(names), "num_segments": 2 * pairs}
+    config = dataclasses.replace(recipe.model, **sizes)
+    corpus = _encode(texts, classes, tokenizer, pairs, settings.max_tokens, folder, log)
+    keras.utils.set_random_seed(settings.seed)
+    with strategy.scope() if strategy else contextlib.nullcontext():
+        model = Classifier(config, dtype=settings.precision)
+        model.build()
+    log(f"{model.count_params():,} parameters, vocabulary of {config.vocabulary_size:,}")
+    classifier = TextClassifier(model, tokenizer, names, card, settings.max_tokens)
+    look = DevSet(dev_classes, dev_texts if pairs else [text for (text,) in dev_texts], classifier, settings.score)
+    candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL)
+    chosen = choose_weights(model, candidates, look, log)
+    final = Classifier(config)
+    final.build()
+    assign_arrays(final, candidates[chosen], chosen)
+    card |= {"recipe": to_dict(recipe), "seed": settings.seed, "weights": chosen}
+    classifier = TextClassifier(final, tokenizer, names, card, settings.max_tokens)
+    scores, _ = look.scores(classifier, resamples=1000)
+    classifier.card["scores"] = [{**score._asdict(), "data": "dev"} for score in scores]
+    for score in scores:
+        log(f"dev: {score}")
+    classifier.save(folder / "checkpoint")
+    return classifier
+
+
+def evaluate(
+    classifier: TextClassifier,
+    examples: ExampleReader,
+    resamples: int = 1000,
+    progress: Callable[[int], None] | None = None,
+) -> tuple[list[Score], np.ndarray]:
+    """Accuracy, macro F1 and calibration error with bootstrap intervals, and the confusion matrix.
+
+    Raises:
+        ValueError: If there is no example, or one of a class that the classifier does not know.
+    """
+    classes, texts = class_numbers(examples, classifier.labels)
+    if not texts:
+        raise ValueError(f"There must be at least one example to evaluate on. Received: {examples.report}.")
+    if not classifier.model.config.num_segments:
+        texts = [text for (text,) in texts]
+    return _scores(classes, classifier.probabilities(texts, progress), resamples)
+
+
+def from_checkpoint(checkpoint: Checkpoint) -> TextClassifier:
+    """The classifier that a checkpoint describes."""
+    model = Classifier(from_dict(ClassifierConfig, checkpoint.config))
+    model.build()
+    assign_arrays(model, checkpoint.arrays, "The checkpoint")
+    card = checkpoint.card
+    return TextClassifier(model, Tokenizer(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
+
+
+class DevSet:
+    """A look at the dev set: its loss, accuracy and macro F1."""
+
+    def __init__(self, classes, texts, classifier: TextClassifier, score: str):
+        self._classes, self._texts = np.array(classes), texts
+        self._classifier, self._score = classifier, score
+
+    def __call__(self, model: keras.Model) -> dict[str, float]:
+        """`dev_loss`, `dev_accuracy`, `dev_macro_f1` and `score`, higher being better."""
+        probabilities = self._classifier.probabilities(self._texts)
+        gold = np.take_along_axis(probabilities, self._classes[:, None], 1)
+        (accuracy, macro_f1, _), _ = _scores(self._classes, probabilities, 0)
+        figures = {
+            "dev_loss": float(-np.log(np.maximum(gold, 1e-30)).mean()),
+            "dev_accuracy": accuracy.value,
+            "dev_macro_f1": macro_f1.value,
+        }
+        chosen = {"accuracy": accuracy.value, "macro_f1": macro_f1.value, "loss": -figures["dev_loss"]}
+        return {**figures, "score": chosen[self._score]}
+
+    def scores(self, classifier: TextClassifier, resamples: int) -> tuple[list[Score], np.ndarray]:
+        """The scores of a classifier on the dev set."""
+        return _scores(self._classes, classifier.probabilities(self._texts), resamples)
+
+
+def _scores(classes, probabilities, resamples):
+    matrix = confusion_matrix(np.array(classes), probabilities.argmax(1), probabilities.shape[1])
+    return classification_scores(classes, probabilities, resamples), matrix
+
+
+def _counts(classes, names):
+    counts = np.bincount(classes, minlength=len(names))
+    return ", ".join(f"{name} {count:,}" for name, count in zip(names, counts))
+
+
+def _encode(texts, classes, tokenizer, pairs, max_tokens, folder, log):
+    """The corpus; its digest is kept in the folder, to see whether a resumed run has the same."""
+    texts = texts if pairs else [text for (text,) in texts]
+    tokens, segments, cut = encode_texts(texts, tokenizer, pairs, max_tokens)
+    if len(cut):
+        log(f"{len(cut):,} texts of more than {max_tokens} tokens were cut")
+    corpus = LabelledCorpus(tokens, np.array(classes, "int32"), segments if pairs else None)
+    content = b"".join(array.tobytes() for array in (*tokens, corpus.labels))
+    digest, path = hashlib.sha256(content).hexdigest().encode(), folder / "corpus.sha256"
+    if not path.exists():
+        write_whole(path, digest)
+    elif path.read_bytes() != digest:
+        raise ValueError(
+            f"{folder} was begun with another corpus. Use that one to go on, or another folder; nothing was changed."
+        )
+    return corpus

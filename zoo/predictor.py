@@ -1,0 +1,87 @@
+"""What models of token rows share when they are used: compiled calls on sorted chunks, saving."""
+
+import os
+from collections.abc import Callable
+
+import keras
+import numpy as np
+from keras import ops
+
+from zoo.arrays import named_arrays
+from zoo.batching import length_sorted_chunks, original_order, power_of_two
+from zoo.checkpoints import Checkpoint, write_checkpoint
+from zoo.compiling import compiled
+from zoo.config import to_dict
+from zoo.token_rows import TokenRows
+from zoo.tokenizer import Tokenizer
+
+
+class Predictor:
+    """A model that maps token ids to logits, with its vocabulary and the names of its outputs.
+
+    Args:
+        model: The Keras model, free to be compiled, fitted and changed.
+        tokenizer: Its vocabulary.
+        labels: Names of its outputs.
+        card: What a checkpoint says of itself; see `zoo.checkpoints`.
+        max_tokens: Longer rows are cut.
+        batch_tokens: Most positions that the model is called on at once.
+
+    Raises:
+        ValueError: If model, vocabulary and labels do not have the same sizes.
+    """
+
+    task = None
+
+    def __init__(
+        self,
+        model: keras.Model,
+        tokenizer: Tokenizer,
+        labels: list[str],
+        card: dict | None = None,
+        max_tokens: int = 512,
+        batch_tokens: int = 16_384,
+    ):
+        sizes = model.config.vocabulary_size, model.head.units
+        if sizes != (tokenizer.vocabulary_size, len(labels)):
+            raise ValueError(
+                f"A model of {sizes[0]} tokens and {sizes[1]} labels needs a vocabulary and a list of labels of these "
+                f"sizes. Received: {tokenizer.vocabulary_size} tokens, {len(labels)} labels. "
+                "They come from two different trainings."
+            )
+        self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
+        self.card = dict(card or {})
+        self.max_tokens, self.batch_tokens = max_tokens, batch_tokens
+        self._probabilities = compiled(model, self._softmax)
+
+    def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
+        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
+
+        Args:
+            folder: Must not exist yet.
+            half: Whether to store the weights as float16.
+        """
+        card = {**self.card, "task": self.task, "labels": self.labels, "max_tokens": self.max_tokens}
+        checkpoint = Checkpoint(card, to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model)
+        return write_checkpoint(folder, checkpoint, half)
+
+    def predict(
+        self, tokens: TokenRows, segments: TokenRows | None, progress: Callable[[int], None] | None = None
+    ) -> list[np.ndarray]:
+        """Probabilities for each row, float32 `[C]` or `[T, C]`, computed in chunks of like length."""
+        few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
+        lengths = [power_of_two(max(16, n)) if few_shapes else n for n in tokens.lengths.tolist()]
+        chunks, results = length_sorted_chunks(lengths, self.batch_tokens), []
+        for chunk in chunks:
+            width = lengths[chunk[0]]
+            fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
+            sides = [side.padded(chunk, width) for side in (tokens, segments) if side is not None]
+            arrays = [np.pad(side, ((0, fill), (0, 0))) for side in sides]
+            results.append(ops.convert_to_numpy(self._probabilities(*arrays))[: len(chunk)])
+            if progress is not None:
+                progress(len(chunk))
+        return original_order(chunks, results)
+
+    def _softmax(self, token_ids, segment_ids=None):
+        inputs = {"token_ids": token_ids} | ({} if segment_ids is None else {"segment_ids": segment_ids})
+        return ops.softmax(ops.cast(self.model(inputs, training=False), "float32"))
