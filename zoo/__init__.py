@@ -5,20 +5,23 @@ import os
 
 from zoo import checkpoints
 
+TASKS = ("translation", "classification")
+
 
 def load(name_or_folder: str | os.PathLike):
     """Loads a checkpoint by name or from a folder; its card names the task, the task builds the model.
 
     Returns:
-        For the task `translation`, a `zoo.translation.translator.Translator`.
+        For the task `translation` a `zoo.translation.translator.Translator`, for `classification` a
+        `zoo.classification.classifier.TextClassifier`.
 
     Raises:
         ValueError: If there is no such checkpoint, or a file of it is missing or altered.
     """
     checkpoint = checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
     task = checkpoint.card["task"]
-    if task not in ("translation",):
-        raise ValueError(f"Unknown task {task!r}. This version knows: translation.")
+    if task not in TASKS:
+        raise ValueError(f"Unknown task {task!r}. This version knows: {', '.join(TASKS)}.")
     return importlib.import_module(f"zoo.{task}.task").from_checkpoint(checkpoint)
 
 

@@ -40,6 +40,11 @@ def test_vectors_are_scaled_rows():
     np.testing.assert_allclose(checks.numpy(layer(IDS)), np.sqrt(D) * table[IDS], rtol=1e-6)
 
 
+def test_rows_of_bert_are_not_scaled():
+    layer = ready(scale=False)
+    np.testing.assert_array_equal(checks.numpy(layer(IDS)), checks.numpy(layer.embeddings)[IDS])
+
+
 def test_logits_are_products_with_the_same_table():
     layer, x = ready(), checks.array(B, T, D)
     assert len(layer.weights) == 1

@@ -38,6 +38,17 @@ def test_tokens_equal_the_one_hot_formula(smoothing):
     np.testing.assert_allclose(ours, auto, atol=1e-6)
 
 
+def test_labels_of_minus_one_do_not_count():
+    """One class a row, as in classification; 0 is then a class like any other."""
+    labels, logits = np.array([0, -1, 5]), LOGITS[:, 0]
+    loss = TokenCrossEntropy(0.1, pad_id=-1)
+    losses, slope = ref.cross_entropy(labels[[0, 2]], logits[[0, 2]], 0.1)
+    assert float(loss(labels, ops.convert_to_tensor(logits))) == pytest.approx(losses.mean(), rel=1e-5)
+    (found,) = checks.gradients(lambda z: loss(labels, z), [logits])
+    np.testing.assert_allclose(found[[0, 2]], slope / 2, atol=1e-6)
+    assert not found[1].any()
+
+
 def test_extreme_logits():
     logits = np.zeros((1, 3, V), "float32")
     logits[0, 0, 5], logits[0, 1, 5], logits[0, 2, 0] = 1e4, -1e4, 1e4

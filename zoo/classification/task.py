@@ -23,6 +23,8 @@ from zoo.runs import choose_weights, prepare_folder, run_vocabulary, train_model
 from zoo.scores import Score
 from zoo.tokenizer import Tokenizer
 
+_SCORES = ("accuracy", "macro_f1", "loss")
+
 __all__ = ["TextClassifier", "evaluate", "from_checkpoint", "train"]
 
 
@@ -52,7 +54,12 @@ def train(
         ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, a corpus is empty
             or has one class only, or the dev corpus has a class that the training corpus has not.
     """
-    folder, settings, card = prepare_folder(folder, recipe), recipe.training, dict(card or {})
+    settings, card = recipe.training, dict(card or {})
+    if settings.score not in _SCORES:
+        raise ValueError(
+            f"`score` of a classifier must be one of {', '.join(_SCORES)}. Received: score={settings.score!r}."
+        )
+    folder = prepare_folder(folder, recipe)
     names = class_names(train_examples)
     classes, texts = class_numbers(train_examples, names)
     log(f"{train_examples.report}; classes: {_counts(classes, names)}")

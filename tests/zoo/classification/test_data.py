@@ -1,0 +1,72 @@
+"""Labelled texts: what is left out is reported, what cannot be right is refused with its line."""
+
+import pytest
+
+from zoo.classification.data import Example, class_names, class_numbers, open_examples
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def test_examples_and_report(tmp_path):
+    path = write(tmp_path / "a.tsv", b"1\tgood film\n\n0\t \n \tgood\n0\tbad \xff\n0\tbad\n")
+    reader = open_examples(path)
+    assert list(reader) == list(reader) == [Example("1", ("good film",)), Example("0", ("bad",))]
+    report = reader.report
+    assert (report.lines, report.examples) == (6, 2)
+    assert (report.empty.first, report.empty_text.first) == ([2], [3])
+    assert (report.empty_label.first, report.broken.first) == ([4], [5])
+    assert str(report).startswith("2 examples from 6 lines; 1 empty (line 2); 1 empty label (line 4)")
+
+
+def test_columns_headers_and_pairs(tmp_path):
+    path = write(tmp_path / "a.csv", b"text,label,other\nx,yes,y\nz,no,w\n")
+    found = list(open_examples(path, columns=(1, 0, 2), header=True))
+    assert found == [Example("yes", ("x", "y")), Example("no", ("z", "w"))]
+    with pytest.raises(ValueError, match="label and one or two texts. Received: \\(0,\\)"):
+        open_examples(path, columns=(0,))
+
+
+def test_too_few_columns_name_the_line(tmp_path):
+    path = write(tmp_path / "a.tsv", b"1\tgood\n0\n")
+    with pytest.raises(ValueError, match=r"a.tsv, line 2, has fewer columns"):
+        list(open_examples(path))
+
+
+def test_classes_are_sorted_and_numbered(tmp_path):
+    reader = open_examples(write(tmp_path / "a.tsv", b"10\tx\n9\ty\n10\tz\n"))
+    assert class_names(reader) == ["9", "10"]
+    assert class_numbers(reader, ["9", "10"]) == ([1, 0, 1], [("x",), ("y",), ("z",)])
+    assert class_names([Example("b", ()), Example("A", ()), Example("10", ())]) == ["10", "A", "b"]
+    with pytest.raises(ValueError, match="Line 2 has the class '9', which training never saw. Known classes: 10, 11"):
+        class_numbers(reader, ["10", "11"])
+    with pytest.raises(ValueError, match=r"at least two classes. Received: \['9'\]"):
+        class_names([Example("9", ("x",))])
+
+
+def test_a_data_set_prepared_by_tensorflow_datasets(tmp_path):
+    tfds = pytest.importorskip("tensorflow_datasets", reason="tensorflow-datasets is not installed")
+    pytest.importorskip("importlib_resources", reason="tensorflow-datasets needs it, but does not install it")
+
+    class ZooTinySentiment(tfds.core.GeneratorBasedBuilder):
+        VERSION = tfds.core.Version("1.0.0")
+
+        def _info(self):
+            label = tfds.features.ClassLabel(names=["negative", "positive"])
+            features = tfds.features.FeaturesDict({"text": tfds.features.Text(), "label": label})
+            return tfds.core.DatasetInfo(builder=self, features=features, supervised_keys=("text", "label"))
+
+        def _split_generators(self, download_manager):
+            return {"train": self._generate_examples()}
+
+        def _generate_examples(self):
+            yield from ((i, {"text": f"film {i} ß", "label": i % 2}) for i in range(4))
+
+    ZooTinySentiment(data_dir=str(tmp_path)).download_and_prepare()
+    expected = [(("negative", "positive")[i % 2], (f"film {i} ß",)) for i in range(4)]
+    for features in (None, ("label", "text")):
+        reader = open_examples("tfds:zoo_tiny_sentiment", features=features, data_dir=tmp_path)
+        assert sorted(reader, key=lambda example: example.texts) == expected
+    assert reader.report.examples == 4

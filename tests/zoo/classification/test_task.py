@@ -1,0 +1,101 @@
+"""From labelled texts to a classifier: it learns, is scored, saved, resumed; what cannot be right is refused."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.arrays import named_arrays
+from zoo.classification import task
+from zoo.classification.data import open_examples
+from zoo.config import override
+
+
+def write(path, lines):
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return open_examples(path)
+
+
+def test_what_was_learned_is_classified(trained, files):
+    scores, matrix = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
+    assert scores[0].metric == "accuracy" and scores[0].value > 95 and matrix.sum() == 60
+    assert trained.classifier.labels == ["cold", "glad", "sad"]
+    assert trained.classifier.classify(["te lo sol", "nok"])[0][0] == "glad"
+    log = "\n".join(trained.log)
+    assert "examples from" in log and "classes: cold" in log and "dev: accuracy" in log
+
+
+def test_the_checkpoint_is_the_classifier(trained, files):
+    loaded = zoo.load(trained.folder / "checkpoint")
+    texts = [example.texts[0] for example in open_examples(files.test)]
+    np.testing.assert_array_equal(loaded.probabilities(texts), trained.classifier.probabilities(texts))
+    card = json.loads((trained.folder / "checkpoint" / "card.json").read_text("utf-8"))
+    assert card["labels"] == ["cold", "glad", "sad"] and card["task"] == "classification" and card["name"] == "moods"
+    assert [score["metric"] for score in card["scores"]] == ["accuracy", "macro F1", "calibration error"]
+    assert card["weights"] in ("average", "best", "mean of both") and card["max_tokens"] == 32
+
+
+def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path):
+    """To the same weights; with another corpus it is refused."""
+
+    class Interruption(Exception):
+        pass
+
+    def interrupt(text):
+        if text.startswith("dev: ") and "accuracy" in text:
+            raise Interruption
+
+    readers = open_examples(files.train), open_examples(files.dev)
+    with pytest.raises(Interruption):
+        task.train(recipe, *readers, tmp_path / "run", log=interrupt)
+    other = write(tmp_path / "other.tsv", ["glad\tsol", "sad\tnok", "cold\tfris"])
+    with pytest.raises(ValueError, match="begun with another corpus"):
+        task.train(recipe, other, readers[1], tmp_path / "run", log=lambda text: None)
+    resumed = task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
+    expected = named_arrays(trained.classifier.model)
+    for name, array in named_arrays(resumed.model).items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name)
+
+
+@pytest.mark.parametrize("pooling", ["first", "attention"])
+def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
+    """Is the word of the first text in the second? Only a model that sees both can tell."""
+    rng, words = np.random.default_rng(0), ["te", "lo", "kir"]
+    lines = []
+    for _ in range(400):
+        first, second = rng.choice(words), rng.choice(words, 2)
+        lines.append(f"{first in second}\t{first}\t{' '.join(second)}")
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    corpus = open_examples(path, columns=(0, 1, 2))
+    changes = [f"model.pooling={pooling}", "training.steps=240", "training.warmup_steps=40"]
+    pairs = task.train(override(recipe, changes), corpus, corpus, tmp_path / "run", log=lambda text: None)
+    assert pairs.model.config.num_segments == 2
+    scores, _ = task.evaluate(pairs, corpus, resamples=0)
+    assert scores[0].value > 75, "whoever sees the second text alone is right in two thirds"
+    loaded = zoo.load(tmp_path / "run" / "checkpoint")
+    assert loaded.classify([("te", "lo te"), ("te", "lo kir")]) == pairs.classify([("te", "lo te"), ("te", "lo kir")])
+    for wrong in (["te", "lo"], [("te", "lo", "kir")]):
+        with pytest.raises(ValueError, match=r"a list of pairs of strings. Received: texts\[0\]="):
+            pairs.classify(wrong)
+
+
+def test_what_cannot_be_right_is_refused(recipe, tmp_path, files):
+    train, dev = open_examples(files.train), open_examples(files.dev)
+    unknown = write(tmp_path / "unknown.tsv", ["glad\tsol", "angry\tsol"])
+    with pytest.raises(ValueError, match="Line 2 has the class 'angry', which training never saw"):
+        task.train(recipe, train, unknown, tmp_path / "a", log=lambda text: None)
+    with pytest.raises(ValueError, match="at least two classes"):
+        task.train(recipe, write(tmp_path / "one.tsv", ["glad\tsol"]), dev, tmp_path / "b", log=lambda text: None)
+    with pytest.raises(ValueError, match="dev corpus has no example"):
+        task.train(recipe, train, write(tmp_path / "none.tsv", []), tmp_path / "c", log=lambda text: None)
+    bleu = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, score="bleu"))
+    with pytest.raises(ValueError, match="`score` of a classifier must be one of accuracy, macro_f1, loss"):
+        task.train(bleu, train, dev, tmp_path / "d", log=lambda text: None)
+
+
+def test_evaluation_without_examples(trained, tmp_path):
+    with pytest.raises(ValueError, match="at least one example to evaluate on"):
+        task.evaluate(trained.classifier, write(tmp_path / "none.tsv", ["", ""]))

@@ -1,0 +1,128 @@
+"""Command line: `python -m zoo.classification train | evaluate | classify`."""
+
+import argparse
+import json
+import pathlib
+import sys
+
+import rich.console
+import rich.table
+
+from zoo import command_line
+from zoo.classification.data import open_examples
+from zoo.classification.recipes import RECIPES
+from zoo.command_line import ProgressBar, add_command, line, log
+from zoo.config import override
+from zoo.reading import read_lines
+
+DEFAULT_CHECKPOINT = "classification/sst2"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; returns the exit status: 2 for what the caller can mend, told in one line."""
+    return command_line.run(_parser(), arguments)
+
+
+def run_train(options) -> None:
+    """Trains a classifier, or goes on with one."""
+    from zoo.classification import task
+    from zoo.tokenizer import Tokenizer
+
+    recipe = override(RECIPES[options.recipe], options.set)
+    card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
+    card.setdefault("command", "python -m zoo.classification " + " ".join(sys.argv[1:]))
+    tokenizer = Tokenizer.load(options.vocabulary) if options.vocabulary else None
+    strategy = command_line.strategy(options.strategy)
+    dev = _examples(options, "dev_")
+    task.train(recipe, _examples(options), dev, options.output, card, tokenizer, log, strategy)
+    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+
+
+def run_evaluate(options) -> None:
+    """Prints accuracy, macro F1 and calibration error with their 95 % intervals, and the confusion matrix."""
+    import zoo
+    from zoo.classification import task
+    from zoo.classification.metrics import draw_confusion
+
+    classifier = zoo.load(options.checkpoint)
+    scores, matrix = task.evaluate(classifier, _examples(options))
+    for score in scores:
+        print(score)
+    table = rich.table.Table("class", *(rich.table.Column(name, justify="right") for name in classifier.labels))
+    for name, counts in zip(classifier.labels, matrix):
+        table.add_row(name, *(f"{count:,}" for count in counts))
+    rich.console.Console().print(table)
+    if options.picture:
+        draw_confusion(matrix, classifier.labels, options.picture)
+
+
+def run_classify(options) -> None:
+    """Classifies standard input or files, line for line: label and probability, split by a tab."""
+    import zoo
+
+    if options.text is not None:
+        texts = options.text
+    elif options.files:
+        texts = [text for path in options.files for text in read_lines(path)]
+    else:
+        texts = [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
+    classifier = zoo.load(options.checkpoint)
+    if classifier.model.config.num_segments:
+        texts = [_pair(text, number) for number, text in enumerate(texts, start=1)]
+    with ProgressBar(len(texts), "classifying") as advance:
+        found = classifier.classify(texts, advance)
+    for label, probability in found:
+        print(f"{line(label)}\t{probability:.4f}")
+
+
+def _pair(text, number):
+    parts = text.split("\t")
+    if len(parts) != 2:
+        raise ValueError(f"Line {number} must hold two texts with a tab between them. Received: {text[:60]!r}.")
+    return parts
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m zoo.classification", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    train = add_command(commands, "train", run_train)
+    _add_corpus(train)
+    _add_corpus(train, "dev-")
+    train.add_argument("--recipe", choices=RECIPES, default="small")
+    train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
+    train.add_argument("--vocabulary", help="a vocabulary to use; learned anew by default")
+    train.add_argument("--strategy", choices=["mirrored"], help="mirrored: train on all GPUs of this machine")
+    train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
+    train.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
+
+    evaluate = add_command(commands, "evaluate", run_evaluate)
+    evaluate.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
+    _add_corpus(evaluate)
+    evaluate.add_argument("--picture", help="file for a picture of the confusion matrix, such as confusion.png")
+
+    classify = add_command(commands, "classify", run_classify)
+    classify.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
+    classify.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
+    classify.add_argument("--text", action="append", help="a text to classify instead of files")
+    return parser
+
+
+def _add_corpus(command, prefix=""):
+    group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
+    group.add_argument(f"--{prefix}data", required=True, help="tab-separated or .csv file, gzip or not, or tfds:NAME")
+    group.add_argument(
+        f"--{prefix}columns", type=int, nargs="+", default=(0, 1), help="columns of label and one or two texts, from 0"
+    )
+    group.add_argument(f"--{prefix}header", action="store_true", help="the file begins with a line of names")
+    group.add_argument(f"--{prefix}features", nargs="+", help="of a tfds data set: label and one or two texts")
+    group.add_argument(f"--{prefix}split", default="train" if not prefix else "validation", help="of a tfds data set")
+
+
+def _examples(options, prefix=""):
+    names = ("data", "columns", "header", "features", "split")
+    return open_examples(**{name: getattr(options, prefix + name) for name in names})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
