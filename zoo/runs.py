@@ -1,9 +1,12 @@
 """What every training does around its trainer: the folder of a run, its vocabulary, the choice of final weights."""
 
+import contextlib
 import dataclasses
+import hashlib
 import json
 import pathlib
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
 
 import keras
 import numpy as np
@@ -12,6 +15,9 @@ from keras_transformer.training.averaging import average_arrays
 from zoo.arrays import assign_arrays, write_whole
 from zoo.batching import BatchStream, Corpus
 from zoo.config import PAD_ID, Recipe, TrainingConfig, from_dict, to_dict
+from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, split_labels
+from zoo.predictor import Predictor
+from zoo.scores import Score
 from zoo.tokenizer import Tokenizer, train_tokenizer
 from zoo.trainer import Split, Trainer, teacher_forced
 
@@ -106,6 +112,74 @@ def train_model(
         )
     average, best = trainer.fit(batches), trainer.best()
     return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
+
+
+class Look(Protocol):
+    """The dev set of a `Predictor`."""
+
+    def __call__(self, model: keras.Model) -> Mapping[str, float]:
+        """Figures of the model, `score` (higher is better) among them."""
+
+    def scores(self, predictor: Predictor, resamples: int) -> list[Score]:
+        """Its scores with intervals."""
+
+
+def train_predictor(
+    make: Callable[[keras.Model, dict], Predictor],
+    make_model: Callable[..., keras.Model],
+    make_look: Callable[[Predictor], Look],
+    corpus: LabelledCorpus,
+    recipe: Recipe,
+    folder: pathlib.Path,
+    card: dict,
+    log: Callable[[str], None],
+    strategy: Any = None,
+) -> Predictor:
+    """Trains a predictor on labelled rows and writes it to `folder/checkpoint`.
+
+    Args:
+        make: `(model, card) -> predictor`.
+        make_model: `(dtype=...) -> model`, not yet built.
+        make_look: `predictor -> look` at the dev set, which chooses the weights and scores them.
+        corpus: Rows to train on.
+        recipe, folder, card, log, strategy: As for the `train` of a task; the folder is a prepared one.
+
+    Raises:
+        ValueError: If the run was begun with another corpus.
+    """
+    _check_corpus(corpus, folder)
+    settings = recipe.training
+    keras.utils.set_random_seed(settings.seed)
+    with strategy.scope() if strategy else contextlib.nullcontext():
+        model = make_model(dtype=settings.precision)
+        model.build()
+    log(f"{model.count_params():,} parameters, vocabulary of {model.config.vocabulary_size:,}")
+    look = make_look(make(model, card))
+    candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL)
+    chosen = choose_weights(model, candidates, look, log)
+    final = make_model()
+    final.build()
+    assign_arrays(final, candidates[chosen], chosen)
+    predictor = make(final, {**card, "recipe": to_dict(recipe), "seed": settings.seed, "weights": chosen})
+    scores = look.scores(predictor, resamples=1000)
+    predictor.card["scores"] = [{**score._asdict(), "data": "dev"} for score in scores]
+    for score in scores:
+        log(f"dev: {score}")
+    predictor.save(folder / "checkpoint")
+    return predictor
+
+
+def _check_corpus(corpus, folder):
+    """The digest of the corpus is kept in the folder of a run."""
+    labels = corpus.labels if isinstance(corpus.labels, tuple) else (corpus.labels,)
+    content = b"".join(np.ascontiguousarray(array).tobytes() for array in (*corpus.tokens, *labels))
+    digest, path = hashlib.sha256(content).hexdigest().encode(), folder / "corpus.sha256"
+    if not path.exists():
+        write_whole(path, digest)
+    elif path.read_bytes() != digest:
+        raise ValueError(
+            f"{folder} was begun with another corpus. Use that one to go on, or another folder; nothing was changed."
+        )
 
 
 def _same_on_any_machine(recipe):

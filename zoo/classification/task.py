@@ -1,8 +1,7 @@
 """Training a classifier: corpus, vocabulary, model, loss and scores put together."""
 
-import contextlib
 import dataclasses
-import hashlib
+import functools
 import pathlib
 import typing
 from collections.abc import Callable
@@ -10,16 +9,16 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
-from zoo.arrays import assign_arrays, write_whole
+from zoo.arrays import assign_arrays
 from zoo.checkpoints import Checkpoint
 from zoo.classification.classifier import TextClassifier, encode_texts
 from zoo.classification.data import ExampleReader, class_names, class_numbers
 from zoo.classification.metrics import classification_scores, confusion_matrix
 from zoo.classification.recipes import ClassifierRecipe
-from zoo.config import ClassifierConfig, from_dict, to_dict
-from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, split_labels
+from zoo.config import ClassifierConfig, from_dict
+from zoo.labelled_corpus import LabelledCorpus
 from zoo.models.classifier import Classifier
-from zoo.runs import choose_weights, prepare_folder, run_vocabulary, train_model
+from zoo.runs import prepare_folder, run_vocabulary, train_predictor
 from zoo.scores import Score
 from zoo.tokenizer import Tokenizer
 
@@ -72,27 +71,21 @@ def train(
     pairs = len(texts[0]) == 2
     sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_classes": len(names), "num_segments": 2 * pairs}
     config = dataclasses.replace(recipe.model, **sizes)
-    corpus = _encode(texts, classes, tokenizer, pairs, settings.max_tokens, folder, log)
-    keras.utils.set_random_seed(settings.seed)
-    with strategy.scope() if strategy else contextlib.nullcontext():
-        model = Classifier(config, dtype=settings.precision)
-        model.build()
-    log(f"{model.count_params():,} parameters, vocabulary of {config.vocabulary_size:,}")
-    classifier = TextClassifier(model, tokenizer, names, card, settings.max_tokens)
-    look = DevSet(dev_classes, dev_texts if pairs else [text for (text,) in dev_texts], classifier, settings.score)
-    candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL)
-    chosen = choose_weights(model, candidates, look, log)
-    final = Classifier(config)
-    final.build()
-    assign_arrays(final, candidates[chosen], chosen)
-    card |= {"recipe": to_dict(recipe), "seed": settings.seed, "weights": chosen}
-    classifier = TextClassifier(final, tokenizer, names, card, settings.max_tokens)
-    scores, _ = look.scores(classifier, resamples=1000)
-    classifier.card["scores"] = [{**score._asdict(), "data": "dev"} for score in scores]
-    for score in scores:
-        log(f"dev: {score}")
-    classifier.save(folder / "checkpoint")
-    return classifier
+    singles = texts if pairs else [text for (text,) in texts]
+    tokens, segments, cut = encode_texts(singles, tokenizer, pairs, settings.max_tokens)
+    if len(cut):
+        log(f"{len(cut):,} texts of more than {settings.max_tokens} tokens were cut")
+    return train_predictor(
+        lambda model, card: TextClassifier(model, tokenizer, names, card, settings.max_tokens),
+        functools.partial(Classifier, config),
+        lambda classifier: DevSet(dev_classes, dev_texts, classifier, settings.score),
+        LabelledCorpus(tokens, np.array(classes, "int32"), segments if pairs else None),
+        recipe,
+        folder,
+        card,
+        log,
+        strategy,
+    )
 
 
 def evaluate(
@@ -109,9 +102,7 @@ def evaluate(
     classes, texts = class_numbers(examples, classifier.labels)
     if not texts:
         raise ValueError(f"There must be at least one example to evaluate on. Received: {examples.report}.")
-    if not classifier.model.config.num_segments:
-        texts = [text for (text,) in texts]
-    return _scores(classes, classifier.probabilities(texts, progress), resamples)
+    return _scores(classes, _probabilities(classifier, texts, progress), resamples)
 
 
 def from_checkpoint(checkpoint: Checkpoint) -> TextClassifier:
@@ -132,7 +123,7 @@ class DevSet:
 
     def __call__(self, model: keras.Model) -> dict[str, float]:
         """`dev_loss`, `dev_accuracy`, `dev_macro_f1` and `score`, higher being better."""
-        probabilities = self._classifier.probabilities(self._texts)
+        probabilities = _probabilities(self._classifier, self._texts)
         gold = np.take_along_axis(probabilities, self._classes[:, None], 1)
         (accuracy, macro_f1, _), _ = _scores(self._classes, probabilities, 0)
         figures = {
@@ -143,9 +134,14 @@ class DevSet:
         chosen = {"accuracy": accuracy.value, "macro_f1": macro_f1.value, "loss": -figures["dev_loss"]}
         return {**figures, "score": chosen[self._score]}
 
-    def scores(self, classifier: TextClassifier, resamples: int) -> tuple[list[Score], np.ndarray]:
+    def scores(self, classifier: TextClassifier, resamples: int) -> list[Score]:
         """The scores of a classifier on the dev set."""
-        return _scores(self._classes, classifier.probabilities(self._texts), resamples)
+        return _scores(self._classes, _probabilities(classifier, self._texts), resamples)[0]
+
+
+def _probabilities(classifier, texts, progress=None):
+    pairs = classifier.model.config.num_segments
+    return classifier.probabilities(texts if pairs else [text for (text,) in texts], progress)
 
 
 def _scores(classes, probabilities, resamples):
@@ -156,21 +152,3 @@ def _scores(classes, probabilities, resamples):
 def _counts(classes, names):
     counts = np.bincount(classes, minlength=len(names))
     return ", ".join(f"{name} {count:,}" for name, count in zip(names, counts))
-
-
-def _encode(texts, classes, tokenizer, pairs, max_tokens, folder, log):
-    """The corpus; its digest is kept in the folder, to see whether a resumed run has the same."""
-    texts = texts if pairs else [text for (text,) in texts]
-    tokens, segments, cut = encode_texts(texts, tokenizer, pairs, max_tokens)
-    if len(cut):
-        log(f"{len(cut):,} texts of more than {max_tokens} tokens were cut")
-    corpus = LabelledCorpus(tokens, np.array(classes, "int32"), segments if pairs else None)
-    content = b"".join(array.tobytes() for array in (*tokens, corpus.labels))
-    digest, path = hashlib.sha256(content).hexdigest().encode(), folder / "corpus.sha256"
-    if not path.exists():
-        write_whole(path, digest)
-    elif path.read_bytes() != digest:
-        raise ValueError(
-            f"{folder} was begun with another corpus. Use that one to go on, or another folder; nothing was changed."
-        )
-    return corpus

@@ -1,0 +1,146 @@
+"""Sentences of labelled words, one word a line, as iterators. No Keras."""
+
+import contextlib
+import os
+import typing
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from zoo.reading import LineNotes, Path, existing, lines_of, notes_of
+
+
+class Sentence(typing.NamedTuple):
+    """Words and the label of each."""
+
+    words: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+@dataclass
+class Report:
+    """What one pass over a corpus found. Line numbers count from 1.
+
+    Args:
+        lines: Lines read.
+        sentences, words: Those among them.
+        broken: Not UTF-8; the sentence is left out.
+    """
+
+    lines: int = 0
+    sentences: int = 0
+    words: int = 0
+    broken: LineNotes = field(default_factory=LineNotes)
+
+    def __str__(self):
+        found = f"{self.sentences:,} sentences of {self.words:,} words from {self.lines:,} lines"
+        return "; ".join([found, *notes_of(self)])
+
+
+class SentenceReader:
+    """A file with one word a line and an empty line after each sentence, as of CoNLL's shared tasks.
+
+    It can be run over again and again; `report` tells about the latest pass.
+
+    Args:
+        path: The file, plain or gzip (told by content). Columns are split by tabs if its first line has one, else by
+            spaces. `-DOCSTART-` ends a sentence; between tabs, lines that begin with `#` and have no tab are comments.
+        columns: Columns of word and label, from 0; negative ones count from the end.
+
+    Raises:
+        ValueError: While it is run over, at a line without these columns, or with another number of columns than the
+            first.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[int] = (0, -1)):
+        self._path, self._columns = existing(path), tuple(columns)
+        if len(self._columns) != 2 or self._columns[0] == self._columns[1]:
+            raise ValueError(f"`columns` must be two different numbers, of word and label. Received: {columns}.")
+        self.report = Report()
+
+    def __iter__(self) -> Iterator[Sentence]:
+        return (sentence for _, sentence in self.numbered())
+
+    def numbered(self) -> Iterator[tuple[int, Sentence]]:
+        """(line of the first word, sentence)."""
+        report = self.report = Report()
+        words, first, broken = [], 0, False
+        with contextlib.closing(lines_of(self._path)) as lines:
+            for line, cells in self._cells(lines, report):
+                if cells is None:
+                    broken = True
+                elif cells:
+                    first = first if words else line
+                    words.append(cells)
+                    continue
+                else:
+                    if words and not broken:
+                        yield first, self._sentence(words, report)
+                    words, broken = [], False
+        if words and not broken:
+            yield first, self._sentence(words, report)
+
+    def _sentence(self, words, report):
+        report.sentences += 1
+        report.words += len(words)
+        return Sentence(*zip(*words))
+
+    def _cells(self, lines, report):
+        """(line, (word, label)); nothing for an empty line, None for one that is broken."""
+        separator = width = None
+        for line, content in enumerate(lines, start=1):
+            report.lines = line
+            try:
+                text = content.decode("utf-8")
+            except UnicodeDecodeError:
+                report.broken.add(line)
+                yield line, None
+                continue
+            if not text.strip() or text.startswith("-DOCSTART-"):
+                yield line, ()
+                continue
+            if text.startswith("#") and "\t" not in text and separator != " ":
+                continue  # A comment of CoNLL-U.
+            separator = separator or ("\t" if "\t" in text else " ")
+            cells = text.split("\t") if separator == "\t" else text.split()
+            width = width or len(cells)
+            if len(cells) != width or not -width <= min(self._columns) <= max(self._columns) < width:
+                raise ValueError(
+                    f"{os.fspath(self._path)}, line {line}, has {len(cells)} columns; {width} were expected, columns "
+                    f"{self._columns} among them. Mend the line, or choose others by `columns`."
+                )
+            word, label = (cells[column].strip() for column in self._columns)
+            if not word or not label:
+                raise ValueError(f"{os.fspath(self._path)}, line {line}, lacks its word or its label. Mend the line.")
+            yield line, (word, label)
+
+
+def label_names(sentences: typing.Iterable[Sentence]) -> list[str]:
+    """The labels of a corpus, sorted.
+
+    Raises:
+        ValueError: If there are none.
+    """
+    names = sorted({label for sentence in sentences for label in sentence.labels})
+    if not names:
+        raise ValueError("A tagger needs labelled words to learn from. Received: no sentence.")
+    return names
+
+
+def label_numbers(reader: SentenceReader, names: Sequence[str]) -> tuple[list[list[int]], list[tuple[str, ...]]]:
+    """Numbers of the labels of all words, and the words, sentence by sentence.
+
+    Raises:
+        ValueError: If a label is not among `names`; the message tells the line.
+    """
+    number_of = {name: i for i, name in enumerate(names)}
+    numbers, words = [], []
+    for first, sentence in reader.numbered():
+        for i, label in enumerate(sentence.labels):
+            if label not in number_of:
+                raise ValueError(
+                    f"Line {first + i} has the label {label!r}, which training never saw. "
+                    f"Known labels: {', '.join(names)}. Mend the line or leave the sentence out."
+                )
+        numbers.append([number_of[label] for label in sentence.labels])
+        words.append(sentence.words)
+    return numbers, words

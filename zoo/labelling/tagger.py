@@ -1,0 +1,81 @@
+"""A trained tagger: lists of words in, lists of labels out."""
+
+from collections.abc import Callable, Sequence
+
+from zoo.labelled_corpus import NO_LABEL, framed_rows
+from zoo.predictor import Predictor
+from zoo.texts import checked_texts
+from zoo.token_rows import TokenRows
+
+
+class WordTagger(Predictor):
+    """A `zoo.models.tagger.Tagger` with its vocabulary and the names of its labels; see `Predictor`.
+
+    The first subword of a word carries its label. Sentences of more than `max_tokens` tokens are tagged in windows of
+    as many whole words as fit.
+    """
+
+    task = "labelling"
+
+    def tag(self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None) -> list[list[str]]:
+        """The label of each word.
+
+        Args:
+            sentences: Lists of words, none of them empty. A sentence without words gets no labels.
+            progress: Called with the number of windows done since the last call.
+
+        Raises:
+            ValueError: If a sentence is no list of words; the message names it.
+        """
+        tokens, first_subwords, owners = windows(sentences, self.tokenizer, self.max_tokens)
+        found = [[] for _ in sentences]
+        for probabilities, places, owner in zip(self.predict(tokens, None, progress), first_subwords, owners):
+            found[owner] += [self.labels[i] for i in probabilities[places].argmax(-1)]
+        return found
+
+
+def windows(sentences, tokenizer, max_tokens) -> tuple[TokenRows, list[list[int]], list[int]]:
+    """Sentences cut into rows that fit, whole words each.
+
+    Returns:
+        Ids; for each row the places of its words' first subwords; the sentence it belongs to.
+    """
+    room = max_tokens - 2
+    rows, places, owners = [], [], []
+    for number, words in enumerate(sentences):
+        begun = False
+        for ids in _subwords(words, number, tokenizer):
+            if not begun or len(rows[-1][0]) + len(ids[:room]) > room:
+                rows.append([[]])
+                places.append([])
+                owners.append(number)
+                begun = True
+            places[-1].append(len(rows[-1][0]) + 1)
+            rows[-1][0] += ids[:room]
+    tokens, _, _ = framed_rows(rows, tokenizer.start_id, tokenizer.end_id, max_tokens)
+    return tokens, places, owners
+
+
+def _subwords(words, number, tokenizer):
+    if isinstance(words, (str, bytes)):
+        raise ValueError(
+            f"`sentences` must be lists of words. Received: sentences[{number}]={words[:40]!r}. Split it into words."
+        )
+    ids = tokenizer.encode(checked_texts(words, f"sentences[{number}]"))
+    for i, subwords in enumerate(ids):
+        if not subwords:
+            raise ValueError(f"No word may be empty. Received: sentences[{number}][{i}]={words[i]!r}.")
+    return ids
+
+
+def window_labels(tokens: TokenRows, places, owners, labels: Sequence[Sequence[int]]) -> TokenRows:
+    """Labels for every token of the windows: those of words at their first subwords, NO_LABEL elsewhere."""
+    rows, done = [], {}
+    for length, firsts, owner in zip(tokens.lengths, places, owners):
+        start = done.get(owner, 0)
+        row = [NO_LABEL] * int(length)
+        for place, label in zip(firsts, labels[owner][start:]):
+            row[place] = label
+        done[owner] = start + len(firsts)
+        rows.append(row)
+    return TokenRows.of(rows)
