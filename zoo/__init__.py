@@ -5,7 +5,7 @@ import os
 
 from zoo import checkpoints
 
-TASKS = ("translation", "classification")
+TASKS = ("translation", "classification", "labelling")
 
 
 def load(name_or_folder: str | os.PathLike):
@@ -13,7 +13,7 @@ def load(name_or_folder: str | os.PathLike):
 
     Returns:
         For the task `translation` a `zoo.translation.translator.Translator`, for `classification` a
-        `zoo.classification.classifier.TextClassifier`.
+        `zoo.classification.classifier.TextClassifier`, for `labelling` a `zoo.labelling.tagger.WordTagger`.
 
     Raises:
         ValueError: If there is no such checkpoint, or a file of it is missing or altered.

@@ -1,14 +1,18 @@
 """What the command lines of all tasks have in common."""
 
 import argparse
+import json
+import pathlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import rich.console
 import rich.progress
 
+from zoo.config import Recipe, override
 from zoo.quiet import quiet_start
+from zoo.reading import read_lines
 
 _errors = rich.console.Console(stderr=True)
 
@@ -37,6 +41,51 @@ def add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], No
     command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
     command.set_defaults(run=run)
     return command
+
+
+def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> None:
+    """The arguments of a training that all tasks take; see `training`."""
+    command.add_argument("--recipe", choices=recipes, default="small")
+    command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
+    first = command.add_mutually_exclusive_group()
+    first.add_argument("--vocabulary", help="a vocabulary to use; learned anew by default")
+    first.add_argument("--initial", help="checkpoint to fine-tune, by name or folder")
+    command.add_argument("--strategy", choices=["mirrored"], help="mirrored: train on all GPUs of this machine")
+    command.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
+    command.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
+
+
+def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program: str) -> dict[str, Any]:
+    """What the arguments of `add_training` ask for, as arguments of a task's `train`."""
+    import zoo
+    from zoo.tokenizer import Tokenizer
+
+    card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
+    card.setdefault("command", f"python -m {program} " + " ".join(sys.argv[1:]))
+    return {
+        "recipe": override(recipes[options.recipe], options.set),
+        "folder": options.output,
+        "card": card,
+        "tokenizer": Tokenizer.load(options.vocabulary) if options.vocabulary else None,
+        "initial": zoo.load(options.initial) if options.initial else None,
+        "log": log,
+        "strategy": strategy(options.strategy),
+    }
+
+
+def add_texts(command: argparse.ArgumentParser) -> None:
+    """The arguments that `texts` reads."""
+    command.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
+    command.add_argument("--text", action="append", help="a text instead of files")
+
+
+def texts(options: argparse.Namespace) -> list[str]:
+    """The lines of files or of standard input, or the texts of `--text`."""
+    if options.text is not None:
+        return options.text
+    if options.files:
+        return [text for path in options.files for text in read_lines(path)]
+    return [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
 
 
 def strategy(name: str | None) -> Any:

@@ -12,9 +12,9 @@ import keras
 import numpy as np
 
 from keras_transformer.training.averaging import average_arrays
-from zoo.arrays import assign_arrays, write_whole
+from zoo.arrays import assign_arrays, named_arrays, write_whole
 from zoo.batching import BatchStream, Corpus
-from zoo.config import PAD_ID, Recipe, TrainingConfig, from_dict, to_dict
+from zoo.config import PAD_ID, EncoderConfig, Recipe, TrainingConfig, from_dict, to_dict
 from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, split_labels
 from zoo.predictor import Predictor
 from zoo.scores import Score
@@ -134,6 +134,7 @@ def train_predictor(
     card: dict,
     log: Callable[[str], None],
     strategy: Any = None,
+    initial: Predictor | None = None,
 ) -> Predictor:
     """Trains a predictor on labelled rows and writes it to `folder/checkpoint`.
 
@@ -143,6 +144,7 @@ def train_predictor(
         make_look: `predictor -> look` at the dev set, which chooses the weights and scores them.
         corpus: Rows to train on.
         recipe, folder, card, log, strategy: As for the `train` of a task; the folder is a prepared one.
+        initial: Whose encoder to start from, and whose head too if it has the same task and labels.
 
     Raises:
         ValueError: If the run was begun with another corpus.
@@ -153,8 +155,11 @@ def train_predictor(
     with strategy.scope() if strategy else contextlib.nullcontext():
         model = make_model(dtype=settings.precision)
         model.build()
+        predictor = make(model, card)
+        if initial is not None:
+            _start_from(initial, predictor)
     log(f"{model.count_params():,} parameters, vocabulary of {model.config.vocabulary_size:,}")
-    look = make_look(make(model, card))
+    look = make_look(predictor)
     candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL)
     chosen = choose_weights(model, candidates, look, log)
     final = make_model()
@@ -167,6 +172,21 @@ def train_predictor(
         log(f"dev: {score}")
     predictor.save(folder / "checkpoint")
     return predictor
+
+
+def with_encoder_of(initial: Predictor | None, config: EncoderConfig) -> EncoderConfig:
+    """The configuration with the encoder of a trained model, but for its rates of dropout."""
+    if initial is None:
+        return config
+    names = [field.name for field in dataclasses.fields(EncoderConfig) if not field.name.endswith("dropout")]
+    return dataclasses.replace(config, **{name: getattr(initial.model.config, name) for name in names})
+
+
+def _start_from(initial, predictor):
+    own, given = named_arrays(predictor.model), named_arrays(initial.model)
+    same = (initial.task, initial.labels) == (predictor.task, predictor.labels)
+    taken = {name: array for name, array in given.items() if same or name.startswith("text_encoder/")}
+    assign_arrays(predictor.model, {**own, **taken}, "The checkpoint to start from")
 
 
 def _check_corpus(corpus, folder):

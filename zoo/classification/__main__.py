@@ -1,7 +1,6 @@
 """Command line: `python -m zoo.classification train | evaluate | classify`."""
 
 import argparse
-import json
 import pathlib
 import sys
 
@@ -12,8 +11,6 @@ from zoo import command_line
 from zoo.classification.data import open_examples
 from zoo.classification.recipes import RECIPES
 from zoo.command_line import ProgressBar, add_command, line, log
-from zoo.config import override
-from zoo.reading import read_lines
 
 DEFAULT_CHECKPOINT = "classification/sst2"
 
@@ -26,15 +23,10 @@ def main(arguments: list[str] | None = None) -> int:
 def run_train(options) -> None:
     """Trains a classifier, or goes on with one."""
     from zoo.classification import task
-    from zoo.tokenizer import Tokenizer
 
-    recipe = override(RECIPES[options.recipe], options.set)
-    card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
-    card.setdefault("command", "python -m zoo.classification " + " ".join(sys.argv[1:]))
-    tokenizer = Tokenizer.load(options.vocabulary) if options.vocabulary else None
-    strategy = command_line.strategy(options.strategy)
     dev = _examples(options, "dev_")
-    task.train(recipe, _examples(options), dev, options.output, card, tokenizer, log, strategy)
+    arguments = command_line.training(options, RECIPES, "zoo.classification")
+    task.train(train_examples=_examples(options), dev_examples=dev, **arguments)
     log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
@@ -60,12 +52,7 @@ def run_classify(options) -> None:
     """Classifies standard input or files, line for line: label and probability, split by a tab."""
     import zoo
 
-    if options.text is not None:
-        texts = options.text
-    elif options.files:
-        texts = [text for path in options.files for text in read_lines(path)]
-    else:
-        texts = [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
+    texts = command_line.texts(options)
     classifier = zoo.load(options.checkpoint)
     if classifier.model.config.num_segments:
         texts = [_pair(text, number) for number, text in enumerate(texts, start=1)]
@@ -89,12 +76,7 @@ def _parser():
     train = add_command(commands, "train", run_train)
     _add_corpus(train)
     _add_corpus(train, "dev-")
-    train.add_argument("--recipe", choices=RECIPES, default="small")
-    train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
-    train.add_argument("--vocabulary", help="a vocabulary to use; learned anew by default")
-    train.add_argument("--strategy", choices=["mirrored"], help="mirrored: train on all GPUs of this machine")
-    train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
-    train.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
+    command_line.add_training(train, RECIPES)
 
     evaluate = add_command(commands, "evaluate", run_evaluate)
     evaluate.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
@@ -103,8 +85,7 @@ def _parser():
 
     classify = add_command(commands, "classify", run_classify)
     classify.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
-    classify.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
-    classify.add_argument("--text", action="append", help="a text to classify instead of files")
+    command_line.add_texts(classify)
     return parser
 
 

@@ -18,7 +18,8 @@ from zoo.classification.recipes import ClassifierRecipe
 from zoo.config import ClassifierConfig, from_dict
 from zoo.labelled_corpus import LabelledCorpus
 from zoo.models.classifier import Classifier
-from zoo.runs import prepare_folder, run_vocabulary, train_predictor
+from zoo.predictor import Predictor
+from zoo.runs import prepare_folder, run_vocabulary, train_predictor, with_encoder_of
 from zoo.scores import Score
 from zoo.tokenizer import Tokenizer
 
@@ -34,6 +35,7 @@ def train(
     folder: str | pathlib.Path,
     card: dict | None = None,
     tokenizer: Tokenizer | None = None,
+    initial: Predictor | None = None,
     log: Callable[[str], None] = print,
     strategy: typing.Any = None,
 ) -> TextClassifier:
@@ -46,6 +48,8 @@ def train(
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself.
         tokenizer: A vocabulary to use; by default one is learned from the training corpus.
+        initial: What to fine-tune: its vocabulary and encoder, whose sizes take the place of the recipe's, and its head
+            if it knows the same classes.
         log: Told what happens.
         strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
 
@@ -67,10 +71,11 @@ def train(
     if not dev_texts:
         raise ValueError("The dev corpus has no example. It decides which checkpoint is kept: give one.")
     flat = lambda: (text for parts in texts for text in parts)  # noqa: E731
+    tokenizer = initial.tokenizer if initial else tokenizer
     tokenizer = run_vocabulary(folder, tokenizer, flat, recipe.model.vocabulary_size)
     pairs = len(texts[0]) == 2
     sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_classes": len(names), "num_segments": 2 * pairs}
-    config = dataclasses.replace(recipe.model, **sizes)
+    config = dataclasses.replace(with_encoder_of(initial, recipe.model), **sizes)
     singles = texts if pairs else [text for (text,) in texts]
     tokens, segments, cut = encode_texts(singles, tokenizer, pairs, settings.max_tokens)
     if len(cut):
@@ -85,6 +90,7 @@ def train(
         card,
         log,
         strategy,
+        initial,
     )
 
 

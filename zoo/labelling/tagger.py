@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
+
 from zoo.labelled_corpus import NO_LABEL, framed_rows
 from zoo.predictor import Predictor
 from zoo.texts import checked_texts
@@ -27,11 +29,17 @@ class WordTagger(Predictor):
         Raises:
             ValueError: If a sentence is no list of words; the message names it.
         """
+        return [[self.labels[i] for i in rows.argmax(-1)] for rows in self.probabilities(sentences, progress)]
+
+    def probabilities(
+        self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
+    ) -> list[np.ndarray]:
+        """The probability of each label for each word, float32 `[words, L]` a sentence; arguments as for `tag`."""
         tokens, first_subwords, owners = windows(sentences, self.tokenizer, self.max_tokens)
-        found = [[] for _ in sentences]
+        found = [[np.zeros((0, len(self.labels)), "float32")] for _ in sentences]
         for probabilities, places, owner in zip(self.predict(tokens, None, progress), first_subwords, owners):
-            found[owner] += [self.labels[i] for i in probabilities[places].argmax(-1)]
-        return found
+            found[owner].append(probabilities[places])
+        return [np.concatenate(parts) for parts in found]
 
 
 def windows(sentences, tokenizer, max_tokens) -> tuple[TokenRows, list[list[int]], list[int]]:

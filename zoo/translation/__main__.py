@@ -1,14 +1,11 @@
 """Command line: `python -m zoo.translation vocabulary | train | evaluate | translate | export`."""
 
 import argparse
-import json
 import pathlib
 import sys
 
 from zoo import command_line
 from zoo.command_line import ProgressBar, add_command, line, log
-from zoo.config import override
-from zoo.reading import read_lines
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
@@ -32,19 +29,12 @@ def run_vocabulary(options) -> None:
 
 def run_train(options) -> None:
     """Trains a translator, or goes on with one."""
-    import zoo
-    from zoo.tokenizer import Tokenizer
     from zoo.translation import task
 
-    recipe = override(RECIPES[options.recipe], options.set)
-    card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
-    card.setdefault("bleu", {"tokenize": options.tokenize, "lowercase": options.lowercase})
-    card.setdefault("command", "python -m zoo.translation " + " ".join(sys.argv[1:]))
-    tokenizer = Tokenizer.load(options.vocabulary) if options.vocabulary else None
-    initial = zoo.load(options.initial) if options.initial else None
     dev = _corpus(options, "dev_")
-    strategy = command_line.strategy(options.strategy)
-    task.train(recipe, _corpus(options), dev, options.output, card, tokenizer, initial, log, strategy)
+    arguments = command_line.training(options, RECIPES, "zoo.translation")
+    arguments["card"].setdefault("bleu", {"tokenize": options.tokenize, "lowercase": options.lowercase})
+    task.train(train_pairs=_corpus(options), dev_pairs=dev, **arguments)
     log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
@@ -76,12 +66,7 @@ def run_translate(options) -> None:
     """Translates standard input or files, line for line, to standard output."""
     import zoo
 
-    if options.text is not None:
-        lines = options.text
-    elif options.files:
-        lines = [text for path in options.files for text in read_lines(path)]
-    else:
-        lines = [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
+    lines = command_line.texts(options)
     translator = zoo.load(options.checkpoint)
     with ProgressBar(len(lines), "translating") as advance:
         found = translator.n_best(
@@ -129,16 +114,9 @@ def _parser():
     train = add_command(commands, "train", run_train)
     _add_corpus(train)
     _add_corpus(train, "dev-")
-    train.add_argument("--recipe", choices=RECIPES, default="small")
-    train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
-    first = train.add_mutually_exclusive_group()
-    first.add_argument("--vocabulary", help="file written by the command vocabulary; learned anew by default")
-    first.add_argument("--initial", help="checkpoint to fine-tune, by name or folder")
-    train.add_argument("--strategy", choices=["mirrored"], help="mirrored: train on all GPUs of this machine")
-    train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
+    command_line.add_training(train, RECIPES)
     train.add_argument("--tokenize", default="13a", help="sacrebleu's tokeniser; none for text tokenised already")
     train.add_argument("--lowercase", action="store_true", help="score without case")
-    train.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
 
     evaluate = add_command(commands, "evaluate", run_evaluate)
     _add_checkpoint(evaluate)
@@ -149,8 +127,7 @@ def _parser():
 
     translate = add_command(commands, "translate", run_translate)
     _add_checkpoint(translate)
-    translate.add_argument("files", nargs="*", help="texts, a sentence a line; standard input by default")
-    translate.add_argument("--text", action="append", help="a text to translate instead of files")
+    command_line.add_texts(translate)
     translate.add_argument("--n-best", type=int, default=1, help="translations of each line, with their scores")
     translate.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
 

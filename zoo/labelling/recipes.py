@@ -1,0 +1,40 @@
+"""Named recipes for labelling."""
+
+from dataclasses import dataclass, field
+
+from zoo.config import Recipe, TaggerConfig, TrainingConfig
+
+
+@dataclass(frozen=True)
+class TaggerRecipe(Recipe):
+    """A tagger, its training, and where the numbers come from."""
+
+    model: TaggerConfig = field(default_factory=TaggerConfig)
+
+
+SMALL = TaggerRecipe(
+    model=TaggerConfig(
+        vocabulary_size=8000,
+        num_layers=2,
+        hidden_dim=128,
+        intermediate_dim=256,
+        num_heads=4,
+        dropout=0.2,
+        normalize_first=True,
+    ),
+    training=TrainingConfig(
+        batch_tokens=2048,
+        steps=3000,
+        warmup_steps=300,
+        peak_learning_rate=0.002,
+        cooldown_steps=2000,
+        label_smoothing=0.1,
+        max_tokens=256,
+        evaluate_every=300,
+        average=3,
+        score="accuracy",
+    ),
+    source="Ours, for some ten thousand sentences on a CPU",
+)
+
+RECIPES = {"small": SMALL}

@@ -1,0 +1,145 @@
+"""Training a tagger: corpus, vocabulary, model, loss and scores put together."""
+
+import dataclasses
+import functools
+import pathlib
+import typing
+from collections.abc import Callable, Sequence
+
+import keras
+import numpy as np
+
+from zoo.arrays import assign_arrays
+from zoo.checkpoints import Checkpoint
+from zoo.config import TaggerConfig, from_dict
+from zoo.labelled_corpus import LabelledCorpus
+from zoo.labelling.data import SentenceReader, label_names, label_numbers
+from zoo.labelling.metrics import is_bio, labelling_scores
+from zoo.labelling.recipes import TaggerRecipe
+from zoo.labelling.tagger import WordTagger, window_labels, windows
+from zoo.models.tagger import Tagger
+from zoo.predictor import Predictor
+from zoo.runs import prepare_folder, run_vocabulary, train_predictor, with_encoder_of
+from zoo.scores import Score
+from zoo.tokenizer import Tokenizer
+
+_SCORES = ("accuracy", "span_f1", "loss")
+
+__all__ = ["WordTagger", "evaluate", "from_checkpoint", "train"]
+
+
+def train(
+    recipe: TaggerRecipe,
+    train_sentences: SentenceReader,
+    dev_sentences: SentenceReader,
+    folder: str | pathlib.Path,
+    card: dict | None = None,
+    tokenizer: Tokenizer | None = None,
+    initial: Predictor | None = None,
+    log: Callable[[str], None] = print,
+    strategy: typing.Any = None,
+) -> WordTagger:
+    """Trains a tagger and writes it to `folder/checkpoint`; goes on where an earlier run in `folder` stopped.
+
+    Args:
+        recipe: What to train and how. The number of labels follows from the corpus; the vocabulary may become smaller.
+        train_sentences, dev_sentences: Of `zoo.labelling.data`.
+        folder: New, empty, or begun by the same recipe.
+        card: What the checkpoint shall say of itself.
+        tokenizer: A vocabulary to use; by default one is learned from the training corpus.
+        initial: What to fine-tune: its vocabulary and encoder, whose sizes take the place of the recipe's, and its head
+            if it knows the same labels.
+        log: Told what happens.
+        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
+
+    Raises:
+        ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, a corpus is empty,
+            or the dev corpus has a label that the training corpus has not.
+    """
+    settings = recipe.training
+    if settings.score not in _SCORES:
+        raise ValueError(
+            f"`score` of a tagger must be one of {', '.join(_SCORES)}. Received: score={settings.score!r}."
+        )
+    folder = prepare_folder(folder, recipe)
+    names = label_names(train_sentences)
+    if settings.score == "span_f1" and not is_bio(names):
+        raise ValueError(f"The score span_f1 needs labels O, B-type and I-type. Received: {', '.join(names)}.")
+    labels, words = label_numbers(train_sentences, names)
+    log(f"{train_sentences.report}; {len(names)} labels")
+    dev_labels, dev_words = label_numbers(dev_sentences, names)
+    log(f"dev: {dev_sentences.report}")
+    if not dev_words:
+        raise ValueError("The dev corpus has no sentence. It decides which checkpoint is kept: give one.")
+    tokenizer = initial.tokenizer if initial else tokenizer
+    tokenizer = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe.model.vocabulary_size)
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_labels": len(names)}
+    config = dataclasses.replace(with_encoder_of(initial, recipe.model), **sizes)
+    tokens, places, owners = windows(words, tokenizer, settings.max_tokens)
+    if len(owners) > len(words):
+        log(f"{len(owners) - len(words):,} more windows, as sentences have more than {settings.max_tokens} tokens")
+    return train_predictor(
+        lambda model, card: WordTagger(model, tokenizer, names, card, settings.max_tokens),
+        functools.partial(Tagger, config),
+        lambda tagger: DevSet(dev_labels, dev_words, tagger, settings.score),
+        LabelledCorpus(tokens, window_labels(tokens, places, owners, labels)),
+        recipe,
+        folder,
+        dict(card or {}),
+        log,
+        strategy,
+        initial,
+    )
+
+
+def evaluate(
+    tagger: WordTagger,
+    sentences: SentenceReader,
+    resamples: int = 1000,
+    progress: Callable[[int], None] | None = None,
+) -> list[Score]:
+    """Token accuracy and, for BIO labels, span F1, with bootstrap intervals.
+
+    Raises:
+        ValueError: If there is no sentence, or a label that the tagger does not know.
+    """
+    numbers, words = label_numbers(sentences, tagger.labels)
+    if not words:
+        raise ValueError(f"There must be at least one sentence to evaluate on. Received: {sentences.report}.")
+    return labelling_scores(_named(numbers, tagger.labels), tagger.tag(words, progress), tagger.labels, resamples)
+
+
+def from_checkpoint(checkpoint: Checkpoint) -> WordTagger:
+    """The tagger that a checkpoint describes."""
+    model = Tagger(from_dict(TaggerConfig, checkpoint.config))
+    model.build()
+    assign_arrays(model, checkpoint.arrays, "The checkpoint")
+    card = checkpoint.card
+    return WordTagger(model, Tokenizer(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
+
+
+class DevSet:
+    """A look at the dev set: its loss, token accuracy and, for BIO labels, span F1."""
+
+    def __init__(self, numbers, words, tagger: WordTagger, score: str):
+        self._gold, self._words = _named(numbers, tagger.labels), words
+        self._tagger, self._score = tagger, score
+        self._flat = np.concatenate([np.asarray(row) for row in numbers])
+
+    def __call__(self, model: keras.Model) -> dict[str, float]:
+        """`dev_loss`, `dev_accuracy`, for BIO labels `dev_span_f1`, and `score`, higher being better."""
+        probabilities = self._tagger.probabilities(self._words)
+        gold = np.take_along_axis(np.concatenate(probabilities), self._flat[:, None], 1)
+        found = [[self._tagger.labels[i] for i in rows.argmax(-1)] for rows in probabilities]
+        scores = labelling_scores(self._gold, found, self._tagger.labels)
+        figures = {"dev_loss": float(-np.log(np.maximum(gold, 1e-30)).mean())}
+        figures |= {f"dev_{score.metric.lower().replace(' ', '_')}": score.value for score in scores}
+        return {**figures, "score": -figures["dev_loss"] if self._score == "loss" else figures[f"dev_{self._score}"]}
+
+    def scores(self, tagger: WordTagger, resamples: int) -> list[Score]:
+        """The scores of a tagger on the dev set."""
+        return labelling_scores(self._gold, tagger.tag(self._words), tagger.labels, resamples)
+
+
+def _named(numbers: Sequence[Sequence[int]], names: Sequence[str]) -> list[list[str]]:
+    return [[names[i] for i in row] for row in numbers]
