@@ -90,15 +90,22 @@ class ClassifierConfig(EncoderConfig):
 
     Args:
         num_classes: Classes C.
+        num_texts: 1, or 2 for pairs of texts, which need segments.
         pooling: How steps become one vector: their "mean" over real steps, the "first", or "attention".
     """
 
     num_classes: int = 2
+    num_texts: int = 1
     pooling: str = "mean"
 
     def __post_init__(self):
         super().__post_init__()
         _require_positive(self, "num_classes")
+        if self.num_texts not in (1, 2) or self.num_texts == 2 > self.num_segments:
+            raise ValueError(
+                "`num_texts` must be 1, or 2 with `num_segments` of at least 2. "
+                f"Received: num_texts={self.num_texts}, num_segments={self.num_segments}."
+            )
         if self.pooling not in ("mean", "first", "attention"):
             raise ValueError(f"`pooling` must be mean, first or attention. Received: pooling={self.pooling!r}.")
 

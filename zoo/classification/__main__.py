@@ -54,7 +54,7 @@ def run_classify(options) -> None:
 
     texts = command_line.texts(options)
     classifier = zoo.load(options.checkpoint)
-    if classifier.model.config.num_segments:
+    if classifier.model.config.num_texts > 1:
         texts = [_pair(text, number) for number, text in enumerate(texts, start=1)]
     with ProgressBar(len(texts), "classifying") as advance:
         found = classifier.classify(texts, advance)

@@ -33,12 +33,12 @@ class TextClassifier(Predictor):
     def probabilities(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> np.ndarray:
         """The probability of each class, float32 `[N, C]`, in the order of `labels`; arguments as for `classify`."""
         tokens, segments, _ = self.rows(texts)
-        found = self.predict(tokens, segments if self.model.config.num_segments else None, progress)
+        found = self.predict(tokens, segments if self.model.config.num_texts > 1 else None, progress)
         return np.stack(found) if found else np.zeros((0, len(self.labels)), "float32")
 
     def rows(self, texts: Sequence[Text]):
         """Texts as the model reads them: ids, segments, and the numbers of the texts that were cut."""
-        return encode_texts(texts, self.tokenizer, bool(self.model.config.num_segments), self.max_tokens)
+        return encode_texts(texts, self.tokenizer, self.model.config.num_texts > 1, self.max_tokens)
 
 
 def encode_texts(texts, tokenizer, pairs, max_tokens):

@@ -74,8 +74,9 @@ def train(
     tokenizer = initial.tokenizer if initial else tokenizer
     tokenizer = run_vocabulary(folder, tokenizer, flat, recipe.model.vocabulary_size)
     pairs = len(texts[0]) == 2
-    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_classes": len(names), "num_segments": 2 * pairs}
-    config = dataclasses.replace(with_encoder_of(initial, recipe.model), **sizes)
+    config = with_encoder_of(initial, recipe.model)
+    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_classes": len(names), "num_texts": 1 + pairs}
+    config = dataclasses.replace(config, **sizes, num_segments=max(config.num_segments, 2 * pairs))
     singles = texts if pairs else [text for (text,) in texts]
     tokens, segments, cut = encode_texts(singles, tokenizer, pairs, settings.max_tokens)
     if len(cut):
@@ -146,7 +147,7 @@ class DevSet:
 
 
 def _probabilities(classifier, texts, progress=None):
-    pairs = classifier.model.config.num_segments
+    pairs = classifier.model.config.num_texts > 1
     return classifier.probabilities(texts if pairs else [text for (text,) in texts], progress)
 
 

@@ -23,7 +23,7 @@ class TextEncoder(keras.layers.Layer):
         config: Sizes and rates.
 
     Call arguments:
-        inputs: Dictionary of int `token_ids` `[B, T]`, padded with 0, and with segments `segment_ids` `[B, T]`.
+        inputs: Dictionary of int `token_ids` `[B, T]`, padded with 0, and `segment_ids` `[B, T]`; left out, all are 0.
 
     Returns:
         Float `[B, T, D]`, and the boolean mask of real steps `[B, T]`.
@@ -80,7 +80,7 @@ class TextEncoder(keras.layers.Layer):
         mask = masks.padding_mask(token_ids, PAD_ID)
         x = self.positions(self.embedding(token_ids))
         if self.segments is not None:
-            x = x + self.segments(inputs["segment_ids"])
+            x = x + self.segments(inputs.get("segment_ids", ops.zeros_like(token_ids)))
         if self.embedding_norm is not None:
             x = self.embedding_norm(x)
         return self.encoder(self.embedding_dropout(x), mask=mask), mask

@@ -72,7 +72,7 @@ def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
     corpus = open_examples(path, columns=(0, 1, 2))
     changes = [f"model.pooling={pooling}", "training.steps=240", "training.warmup_steps=40"]
     pairs = task.train(override(recipe, changes), corpus, corpus, tmp_path / "run", log=lambda text: None)
-    assert pairs.model.config.num_segments == 2
+    assert (pairs.model.config.num_texts, pairs.model.config.num_segments) == (2, 2)
     scores, _ = task.evaluate(pairs, corpus, resamples=0)
     assert scores[0].value > 75, "whoever sees the second text alone is right in two thirds"
     loaded = zoo.load(tmp_path / "run" / "checkpoint")
