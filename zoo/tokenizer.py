@@ -33,7 +33,7 @@ class Tokenizer:
         ValueError: If `model` is not a sentencepiece model, or its special ids are not those of `zoo.config`.
     """
 
-    start_id, end_id = START_ID, END_ID
+    start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
 
     def __init__(self, model: bytes):
         try:

@@ -69,11 +69,11 @@ def _subwords(words, number, tokenizer):
         raise ValueError(
             f"`sentences` must be lists of words. Received: sentences[{number}]={words[:40]!r}. Split it into words."
         )
-    ids = tokenizer.encode(checked_texts(words, f"sentences[{number}]"))
-    for i, subwords in enumerate(ids):
-        if not subwords:
-            raise ValueError(f"No word may be empty. Received: sentences[{number}][{i}]={words[i]!r}.")
-    return ids
+    words = checked_texts(words, f"sentences[{number}]")
+    for i, word in enumerate(words):
+        if not word.strip():
+            raise ValueError(f"No word may be empty. Received: sentences[{number}][{i}]={word!r}.")
+    return [ids or [tokenizer.unknown_id] for ids in tokenizer.encode(words)]
 
 
 def window_labels(tokens: TokenRows, places, owners, labels: Sequence[Sequence[int]]) -> TokenRows:

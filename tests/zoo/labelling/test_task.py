@@ -1,0 +1,145 @@
+"""From labelled words to a tagger: it learns, is saved, tags words of several tokens and sentences of several windows."""
+
+import random
+import types
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.config import TaggerConfig, TrainingConfig, override
+from zoo.labelled_corpus import NO_LABEL
+from zoo.labelling import task
+from zoo.labelling.data import SentenceReader
+from zoo.labelling.recipes import TaggerRecipe
+from zoo.labelling.tagger import WordTagger, window_labels, windows
+
+PLACES, OTHERS = ["Lorkun", "Bal Tir", "Ost"], ["te", "lo", "pana", "kirute", "bim"]
+RECIPE = TaggerRecipe(
+    TaggerConfig(vocabulary_size=320, num_layers=1, hidden_dim=16, intermediate_dim=32, num_heads=2, dropout=0.0),
+    TrainingConfig(
+        batch_tokens=512,
+        steps=120,
+        warmup_steps=20,
+        peak_learning_rate=0.02,
+        cooldown_steps=60,
+        evaluate_every=60,
+        average=2,
+        max_tokens=32,
+        label_smoothing=0.0,
+        score="span_f1",
+    ),
+    source="invented",
+)
+
+
+def sentences(count, seed):
+    """Places after the word "te" are labelled B-PLACE, I-PLACE; elsewhere the same words are none."""
+    rng = random.Random(seed)
+    for _ in range(count):
+        words, labels = [], []
+        for _ in range(rng.randint(1, 5)):
+            parts = rng.choice(PLACES + OTHERS).split()
+            inside = parts[0] not in OTHERS and words and words[-1] == "te"
+            words += parts
+            labels += (["B-PLACE"] + ["I-PLACE"] * (len(parts) - 1)) if inside else ["O"] * len(parts)
+        yield words, labels
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("places")
+    for name, count, seed in (("train", 600, 1), ("dev", 60, 2), ("test", 60, 3)):
+        blocks = ("".join(f"{w}\t{label}\n" for w, label in zip(*pair)) for pair in sentences(count, seed))
+        (folder / f"{name}.tsv").write_text("\n".join(blocks), "utf-8")
+    return types.SimpleNamespace(**{name: folder / f"{name}.tsv" for name in ("train", "dev", "test")})
+
+
+@pytest.fixture(scope="module")
+def trained(files, tmp_path_factory):
+    folder, lines = tmp_path_factory.mktemp("trained") / "run", []
+    readers = SentenceReader(files.train), SentenceReader(files.dev)
+    tagger = task.train(RECIPE, *readers, folder, {"name": "places"}, log=lines.append)
+    return types.SimpleNamespace(tagger=tagger, folder=folder, log=lines)
+
+
+def test_what_was_learned_is_tagged(trained, files):
+    accuracy, f1 = task.evaluate(trained.tagger, SentenceReader(files.test), resamples=0)
+    assert accuracy.value > 97 and f1.value > 90
+    assert trained.tagger.tag([["te", "Bal", "Tir"], [], ["Ost"]]) == [["O", "B-PLACE", "I-PLACE"], [], ["O"]]
+    assert any(line.startswith("dev: span F1") for line in trained.log)
+
+
+def test_the_checkpoint_is_the_tagger(trained, files):
+    loaded = zoo.load(trained.folder / "checkpoint")
+    words = [list(sentence.words) for sentence in SentenceReader(files.test)]
+    assert loaded.tag(words) == trained.tagger.tag(words)
+    assert loaded.labels == ["B-PLACE", "I-PLACE", "O"] and loaded.card["scores"][1]["metric"] == "span F1"
+
+
+def test_labels_do_not_depend_on_the_batch(trained, files):
+    words = [list(sentence.words) for sentence in SentenceReader(files.test)][:20]
+    together = trained.tagger.probabilities(words)
+    for sentence, expected in zip(words, together):
+        np.testing.assert_allclose(trained.tagger.probabilities([sentence])[0], expected, atol=1e-5)
+        assert expected.shape == (len(sentence), 3)
+
+
+def test_long_sentences_are_tagged_in_windows(trained):
+    words = ["te", "Bal", "Tir", "lo", "xyzzyxyzzyxyzzyxyzzyxyzzyxyzzyxyzzyxyzzy"] * 9
+    tokens, places, owners = windows([words], trained.tagger.tokenizer, 32)
+    assert len(owners) > 9 and tokens.lengths.max() <= 32 and sum(map(len, places)) == len(words)
+    (labels,) = trained.tagger.tag([words])
+    assert len(labels) == len(words) and labels[:3] == ["O", "B-PLACE", "I-PLACE"]
+
+
+def test_the_first_subword_carries_the_label(trained):
+    tokenizer = trained.tagger.tokenizer
+    words = [["te", "zzzz", "lo"], ["bim"]]
+    tokens, places, owners = windows(words, tokenizer, 32)
+    labels = window_labels(tokens, places, owners, [[2, 0, 1], [2]])
+    ids = tokenizer.encode(["te", "zzzz", "lo"])
+    assert len(ids[1]) > 1
+    expected = [NO_LABEL]
+    for row, label in zip(ids, (2, 0, 1)):
+        expected += [label] + [NO_LABEL] * (len(row) - 1)
+    assert labels.ids[: labels.offsets[1]].tolist() == [*expected, NO_LABEL]
+    assert labels.ids[labels.offsets[1] :].tolist()[1] == 2
+
+
+def test_fine_tuning_starts_from_the_encoder_of_another_task(trained, files, tmp_path):
+    """One step at a rate of almost nothing leaves the encoder what it was."""
+    changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1"]
+    recipe = override(RECIPE, [*changes, "training.peak_learning_rate=1e-9", "model.hidden_dim=64"])
+    readers = SentenceReader(files.train), SentenceReader(files.dev)
+    tuned = task.train(recipe, *readers, tmp_path / "a", initial=trained.tagger, log=lambda text: None)
+    words = [["te", "Bal", "Tir"]]
+    np.testing.assert_allclose(tuned.probabilities(words)[0], trained.tagger.probabilities(words)[0], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [
+        (["te lo"], r"must be lists of words. Received: sentences\[0\]='te lo'"),
+        ([["te"], ["lo", ""]], r"No word may be empty. Received: sentences\[1\]\[1\]=''"),
+        ([["te", None]], r"Received: sentences\[0\]\[1\]=None"),
+    ],
+)
+def test_what_is_no_list_of_words_is_refused(trained, sentences, message):
+    with pytest.raises(ValueError, match=message):
+        trained.tagger.tag(sentences)
+
+
+def test_what_cannot_be_right_is_refused(files, tmp_path):
+    train, dev = SentenceReader(files.train), SentenceReader(files.dev)
+    (tmp_path / "other.tsv").write_text("te\tX\n", "utf-8")
+    other = SentenceReader(tmp_path / "other.tsv")
+    with pytest.raises(ValueError, match="Line 1 has the label 'X', which training never saw"):
+        task.train(RECIPE, train, other, tmp_path / "a", log=lambda text: None)
+    with pytest.raises(ValueError, match="span_f1 needs labels O, B-type and I-type. Received: X"):
+        task.train(RECIPE, other, dev, tmp_path / "b", log=lambda text: None)
+
+
+def test_sizes_must_fit(trained):
+    with pytest.raises(ValueError, match="two different trainings"):
+        WordTagger(trained.tagger.model, trained.tagger.tokenizer, ["a"])
