@@ -1,4 +1,4 @@
-"""From labelled words to a tagger: it learns, is saved, tags words of several tokens and sentences of several windows."""
+"""From labelled words to a tagger: it learns, is saved, tags words of many tokens and sentences of many windows."""
 
 import random
 import types
