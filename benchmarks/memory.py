@@ -26,6 +26,7 @@ def main():
     parser.add_argument("--bench", required=True, help="folder with the run.py of the bench")
     parser.add_argument("--venvs", required=True, help="folder of its virtual environments")
     parser.add_argument("--systems", default=SYSTEMS, help="names or patterns, separated by commas")
+    parser.add_argument("--groups", nargs="+", choices=ITEMS, default=[*ITEMS], help="of the bench")
     options = parser.parse_args()
     bench = pathlib.Path(options.bench).resolve()
     sys.path.insert(0, str(bench))
@@ -34,7 +35,8 @@ def main():
     systems = json.loads((bench / "systems.json").read_text()) | variants("ours", HERE.parent)
     names = [name for name in systems if any(fnmatch.fnmatch(name, p) for p in options.systems.split(","))]
     print(f"{'item':14}{'system':16}{'before':>8}{'peak':>8}  MiB")
-    for group, item in ITEMS.items():
+    for group in options.groups:
+        item = ITEMS[group]
         size, part, items = workload.GROUPS[group]
         for name in names:
             figures = measure(bench, pathlib.Path(options.venvs), systems[name], size, part, items[item])
