@@ -43,8 +43,10 @@ def test_four_replicas():
 
 
 def test_the_real_model(tmp_path):
-    _, expected = train(make_real(dropout=False), whole_batches(), tmp_path / "one")
-    _, found = train(make_mirrored(make_real, dropout=False), whole_batches(), tmp_path / "two", micro_batch_tokens=16)
+    steps = {"steps": 20, "evaluate_every": 10}
+    _, expected = train(make_real(dropout=False), whole_batches(), tmp_path / "one", **steps)
+    several = make_mirrored(make_real, dropout=False)
+    _, found = train(several, whole_batches(), tmp_path / "two", micro_batch_tokens=16, **steps)
     assert_close(found, expected)
 
 
