@@ -1,7 +1,8 @@
-"""What transformers and torch make of sentences, for comparison; needs an environment with both.
+r"""What transformers and torch make of sentences, for comparison; needs an environment with both.
 
     pip install torch transformers
-    python tests/bert_reference.py --model FOLDER --lines tests/fixtures/sentences.txt --states 4 --output tests/fixtures/minilm.npz
+    python tests/bert_reference.py --model FOLDER --lines tests/fixtures/sentences.txt --states 4 \
+        --output tests/fixtures/minilm.npz
 
 Writes, for the lines of a text file: token ids, sentence embeddings (mean over tokens, length 1) and, of the first
 `--states`, hidden states of the last layer.
