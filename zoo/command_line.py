@@ -49,7 +49,10 @@ def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> No
     command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
     first = command.add_mutually_exclusive_group()
     first.add_argument("--vocabulary", help="a vocabulary to use; learned anew by default")
-    first.add_argument("--initial", help="checkpoint to fine-tune, by name or folder")
+    first.add_argument(
+        "--initial",
+        help="what to fine-tune: a name, a checkpoint, a folder with a BERT",
+    )
     command.add_argument("--strategy", choices=["mirrored"], help="mirrored: train on all GPUs of this machine")
     command.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
     command.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
@@ -57,7 +60,6 @@ def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> No
 
 def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program: str) -> dict[str, Any]:
     """What the arguments of `add_training` ask for, as arguments of a task's `train`."""
-    import zoo
     from zoo.tokenizer import Tokenizer
 
     card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
@@ -67,10 +69,20 @@ def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program
         "folder": options.output,
         "card": card,
         "tokenizer": Tokenizer.load(options.vocabulary) if options.vocabulary else None,
-        "initial": zoo.load(options.initial) if options.initial else None,
+        "initial": _initial(options.initial) if options.initial else None,
         "log": log,
         "strategy": strategy(options.strategy),
     }
+
+
+def _initial(name):
+    """A checkpoint of ours, or a BERT in the folder of a Hugging Face model."""
+    import zoo
+    from zoo.pretrained import load_bert
+
+    folder = pathlib.Path(name)
+    foreign = (folder / "config.json").exists() and not (folder / "card.json").exists()
+    return load_bert(folder) if foreign else zoo.load(name)
 
 
 def add_texts(command: argparse.ArgumentParser) -> None:

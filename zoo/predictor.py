@@ -13,7 +13,7 @@ from zoo.checkpoints import Checkpoint, write_checkpoint
 from zoo.compiling import compiled
 from zoo.config import to_dict
 from zoo.token_rows import TokenRows
-from zoo.tokenizer import Tokenizer
+from zoo.vocabularies import Vocabulary
 
 
 class Predictor:
@@ -36,7 +36,7 @@ class Predictor:
     def __init__(
         self,
         model: keras.Model,
-        tokenizer: Tokenizer,
+        tokenizer: Vocabulary,
         labels: list[str],
         card: dict | None = None,
         max_tokens: int = 512,

@@ -1,5 +1,6 @@
 """Encoders trained by others: BERT from a Hugging Face folder, without torch and transformers."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -14,7 +15,7 @@ from zoo.batching import length_sorted_chunks, original_order
 from zoo.compiling import compiled
 from zoo.config import EncoderConfig
 from zoo.labelled_corpus import framed_rows
-from zoo.models.masked_language_model import EncoderModel
+from zoo.models.encoder_model import EncoderModel
 from zoo.models.text_encoder import masked_mean
 from zoo.texts import checked_texts
 from zoo.word_pieces import WordPieceTokenizer
@@ -97,6 +98,7 @@ def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
             f"{folder} has a vocabulary of {tokenizer.vocabulary_size} pieces for a model of "
             f"{config.vocabulary_size}. They come from two different models."
         )
+    rows, config = config.vocabulary_size, dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
     model = EncoderModel(config)
     model.build()
     arrays = {}
@@ -105,6 +107,9 @@ def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
         if not name.startswith(_LEFT_OUT):
             ours, transposed = _translated(name, weights)
             arrays[ours] = array.astype("float32").T if transposed else array.astype("float32")
+    table = "text_encoder/embedding/embeddings"
+    if table in arrays and len(arrays[table]) == rows:  # Some have rows that no piece belongs to.
+        arrays[table] = arrays[table][: tokenizer.vocabulary_size]
     assign_arrays(model, arrays, str(weights))
     return PretrainedEncoder(model, tokenizer, config.max_positions)
 

@@ -5,7 +5,7 @@ import dataclasses
 import hashlib
 import json
 import pathlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import keras
@@ -18,8 +18,20 @@ from zoo.config import PAD_ID, EncoderConfig, Recipe, TrainingConfig, from_dict,
 from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, split_labels
 from zoo.predictor import Predictor
 from zoo.scores import Score
-from zoo.tokenizer import Tokenizer, train_tokenizer
+from zoo.tokenizer import train_tokenizer
 from zoo.trainer import Split, Trainer, teacher_forced
+from zoo.vocabularies import Vocabulary, read_vocabulary
+
+
+def check_settings(settings: TrainingConfig, scores: Sequence[str]) -> None:
+    """Raises `ValueError` for settings that a training on labelled rows has no use for."""
+    if settings.score not in scores:
+        raise ValueError(f"`score` must here be one of {', '.join(scores)}. Received: score={settings.score!r}.")
+    if settings.subword_dropout:
+        raise ValueError(
+            "`subword_dropout` is for translation only. "
+            f"Received: subword_dropout={settings.subword_dropout}. Set it to 0."
+        )
 
 
 def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
@@ -48,8 +60,8 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
 
 
 def run_vocabulary(
-    folder: pathlib.Path, tokenizer: Tokenizer | None, texts: Callable[[], Iterable[str]], size: int
-) -> Tokenizer:
+    folder: pathlib.Path, tokenizer: Vocabulary | None, texts: Callable[[], Iterable[str]], size: int
+) -> Vocabulary:
     """The vocabulary of a run: the one that it was begun with, else the one given, else one learned from `texts()`.
 
     Raises:
@@ -57,13 +69,13 @@ def run_vocabulary(
     """
     path = folder / "vocabulary.model"
     if path.exists():
-        begun = Tokenizer.load(path)
+        begun = read_vocabulary(path.read_bytes())
         if tokenizer is not None and tokenizer.digest != begun.digest:
             raise ValueError(f"{folder} was begun with another vocabulary, {path.name}. Use that, or another folder.")
         return begun
     if tokenizer is None:
         tokenizer = train_tokenizer(texts(), size)
-    tokenizer.save(path)
+    write_whole(path, tokenizer.model)
     return tokenizer
 
 

@@ -8,6 +8,11 @@ import pytest
 import reference as ref
 import safetensors.numpy
 
+import zoo
+from zoo.classification import task
+from zoo.classification.data import open_examples
+from zoo.classification.recipes import SMALL
+from zoo.config import override
 from zoo.pretrained import load_bert
 
 erf = np.vectorize(math.erf)
@@ -116,6 +121,15 @@ def test_embeddings_are_means_of_length_one(tmp_path):
     assert encoder.embed([]).shape == (0, D)
 
 
+def test_rows_that_no_piece_belongs_to_are_left_out(tmp_path):
+    arrays = random_arrays()
+    table = arrays["embeddings.word_embeddings.weight"]
+    arrays["embeddings.word_embeddings.weight"] = np.concatenate([table, table[:2]])
+    encoder = load_bert(write(tmp_path / "a", arrays, vocab_size=V + 2))
+    assert encoder.model.config.vocabulary_size == V
+    np.testing.assert_array_equal(np.asarray(encoder.model.text_encoder.embedding.embeddings), table)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -165,3 +179,20 @@ def test_files_that_are_missing_damaged_or_pickled(tmp_path):
     (folder / "pytorch_model.bin").write_bytes(b"pickle")
     with pytest.raises(ValueError, match="pytorch_model.bin is a pickle, which may run any program and is not read"):
         load_bert(folder)
+
+
+def test_fine_tuning_starts_from_the_hidden_states(tmp_path):
+    """One step at a rate of almost nothing: the encoder is still the BERT, saved with its word pieces."""
+    encoder = load_bert(write(tmp_path / "a"))
+    (tmp_path / "corpus.tsv").write_text("x\ta b c\ny\td e f g h i j k l m n\n" * 8, "utf-8")
+    corpus = open_examples(tmp_path / "corpus.tsv")
+    changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1"]
+    recipe = override(SMALL, [*changes, "training.peak_learning_rate=1e-12"])
+    tuned = task.train(recipe, corpus, corpus, tmp_path / "run", initial=encoder, log=lambda text: None)
+    assert tuned.max_tokens == POSITIONS and tuned.model.config.hidden_dim == D
+    ids = {"token_ids": np.array([[2, 5, 6, 3]])}
+    states = [np.asarray(model.text_encoder(ids)[0]) for model in (tuned.model, encoder.model)]
+    np.testing.assert_allclose(*states, atol=1e-5)
+    loaded = zoo.load(tmp_path / "run" / "checkpoint")
+    assert loaded.tokenizer.digest == encoder.tokenizer.digest
+    assert loaded.classify(["a b"]) == tuned.classify(["a b"])

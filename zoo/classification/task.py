@@ -19,9 +19,10 @@ from zoo.config import ClassifierConfig, from_dict
 from zoo.labelled_corpus import LabelledCorpus
 from zoo.models.classifier import Classifier
 from zoo.predictor import Predictor
-from zoo.runs import prepare_folder, run_vocabulary, train_predictor, with_encoder_of
+from zoo.pretrained import PretrainedEncoder
+from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor, with_encoder_of
 from zoo.scores import Score
-from zoo.tokenizer import Tokenizer
+from zoo.vocabularies import Vocabulary, read_vocabulary
 
 _SCORES = ("accuracy", "macro_f1", "loss")
 
@@ -34,8 +35,8 @@ def train(
     dev_examples: ExampleReader,
     folder: str | pathlib.Path,
     card: dict | None = None,
-    tokenizer: Tokenizer | None = None,
-    initial: Predictor | None = None,
+    tokenizer: Vocabulary | None = None,
+    initial: Predictor | PretrainedEncoder | None = None,
     log: Callable[[str], None] = print,
     strategy: typing.Any = None,
 ) -> TextClassifier:
@@ -48,8 +49,8 @@ def train(
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself.
         tokenizer: A vocabulary to use; by default one is learned from the training corpus.
-        initial: What to fine-tune: its vocabulary and encoder, whose sizes take the place of the recipe's, and its head
-            if it knows the same classes.
+        initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
+            take the place of the recipe's, and its head if it knows the same classes.
         log: Told what happens.
         strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
 
@@ -58,11 +59,7 @@ def train(
             or has one class only, or the dev corpus has a class that the training corpus has not.
     """
     settings, card = recipe.training, dict(card or {})
-    if settings.score not in _SCORES:
-        raise ValueError(
-            f"`score` of a classifier must be one of {', '.join(_SCORES)}. Received: score={settings.score!r}."
-        )
-    folder = prepare_folder(folder, recipe)
+    check_settings(settings, _SCORES)
     names = class_names(train_examples)
     classes, texts = class_numbers(train_examples, names)
     log(f"{train_examples.report}; classes: {_counts(classes, names)}")
@@ -71,18 +68,20 @@ def train(
     if not dev_texts:
         raise ValueError("The dev corpus has no example. It decides which checkpoint is kept: give one.")
     flat = lambda: (text for parts in texts for text in parts)  # noqa: E731
+    folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
     tokenizer = run_vocabulary(folder, tokenizer, flat, recipe.model.vocabulary_size)
     pairs = len(texts[0]) == 2
     config = with_encoder_of(initial, recipe.model)
     sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_classes": len(names), "num_texts": 1 + pairs}
     config = dataclasses.replace(config, **sizes, num_segments=max(config.num_segments, 2 * pairs))
+    longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
     singles = texts if pairs else [text for (text,) in texts]
-    tokens, segments, cut = encode_texts(singles, tokenizer, pairs, settings.max_tokens)
+    tokens, segments, cut = encode_texts(singles, tokenizer, pairs, longest)
     if len(cut):
-        log(f"{len(cut):,} texts of more than {settings.max_tokens} tokens were cut")
+        log(f"{len(cut):,} texts of more than {longest} tokens were cut")
     return train_predictor(
-        lambda model, card: TextClassifier(model, tokenizer, names, card, settings.max_tokens),
+        lambda model, card: TextClassifier(model, tokenizer, names, card, longest),
         functools.partial(Classifier, config),
         lambda classifier: DevSet(dev_classes, dev_texts, classifier, settings.score),
         LabelledCorpus(tokens, np.array(classes, "int32"), segments if pairs else None),
@@ -118,7 +117,7 @@ def from_checkpoint(checkpoint: Checkpoint) -> TextClassifier:
     model.build()
     assign_arrays(model, checkpoint.arrays, "The checkpoint")
     card = checkpoint.card
-    return TextClassifier(model, Tokenizer(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
+    return TextClassifier(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
 
 
 class DevSet:

@@ -19,9 +19,10 @@ from zoo.labelling.recipes import TaggerRecipe
 from zoo.labelling.tagger import WordTagger, window_labels, windows
 from zoo.models.tagger import Tagger
 from zoo.predictor import Predictor
-from zoo.runs import prepare_folder, run_vocabulary, train_predictor, with_encoder_of
+from zoo.pretrained import PretrainedEncoder
+from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor, with_encoder_of
 from zoo.scores import Score
-from zoo.tokenizer import Tokenizer
+from zoo.vocabularies import Vocabulary, read_vocabulary
 
 _SCORES = ("accuracy", "span_f1", "loss")
 
@@ -34,8 +35,8 @@ def train(
     dev_sentences: SentenceReader,
     folder: str | pathlib.Path,
     card: dict | None = None,
-    tokenizer: Tokenizer | None = None,
-    initial: Predictor | None = None,
+    tokenizer: Vocabulary | None = None,
+    initial: Predictor | PretrainedEncoder | None = None,
     log: Callable[[str], None] = print,
     strategy: typing.Any = None,
 ) -> WordTagger:
@@ -47,8 +48,8 @@ def train(
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself.
         tokenizer: A vocabulary to use; by default one is learned from the training corpus.
-        initial: What to fine-tune: its vocabulary and encoder, whose sizes take the place of the recipe's, and its head
-            if it knows the same labels.
+        initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
+            take the place of the recipe's, and its head if it knows the same labels.
         log: Told what happens.
         strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
 
@@ -57,11 +58,7 @@ def train(
             or the dev corpus has a label that the training corpus has not.
     """
     settings = recipe.training
-    if settings.score not in _SCORES:
-        raise ValueError(
-            f"`score` of a tagger must be one of {', '.join(_SCORES)}. Received: score={settings.score!r}."
-        )
-    folder = prepare_folder(folder, recipe)
+    check_settings(settings, _SCORES)
     names = label_names(train_sentences)
     if settings.score == "span_f1" and not is_bio(names):
         raise ValueError(f"The score span_f1 needs labels O, B-type and I-type. Received: {', '.join(names)}.")
@@ -71,15 +68,17 @@ def train(
     log(f"dev: {dev_sentences.report}")
     if not dev_words:
         raise ValueError("The dev corpus has no sentence. It decides which checkpoint is kept: give one.")
+    folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
     tokenizer = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe.model.vocabulary_size)
     sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_labels": len(names)}
     config = dataclasses.replace(with_encoder_of(initial, recipe.model), **sizes)
-    tokens, places, owners = windows(words, tokenizer, settings.max_tokens)
+    longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
+    tokens, places, owners = windows(words, tokenizer, longest)
     if len(owners) > len(words):
-        log(f"{len(owners) - len(words):,} more windows, as sentences have more than {settings.max_tokens} tokens")
+        log(f"{len(owners) - len(words):,} more windows, as sentences have more than {longest} tokens")
     return train_predictor(
-        lambda model, card: WordTagger(model, tokenizer, names, card, settings.max_tokens),
+        lambda model, card: WordTagger(model, tokenizer, names, card, longest),
         functools.partial(Tagger, config),
         lambda tagger: DevSet(dev_labels, dev_words, tagger, settings.score),
         LabelledCorpus(tokens, window_labels(tokens, places, owners, labels)),
@@ -115,7 +114,7 @@ def from_checkpoint(checkpoint: Checkpoint) -> WordTagger:
     model.build()
     assign_arrays(model, checkpoint.arrays, "The checkpoint")
     card = checkpoint.card
-    return WordTagger(model, Tokenizer(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
+    return WordTagger(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
 
 
 class DevSet:

@@ -85,10 +85,6 @@ class TextEncoder(keras.layers.Layer):
             x = self.embedding_norm(x)
         return self.encoder(self.embedding_dropout(x), mask=mask), mask
 
-    def logits(self, x):
-        """Vectors `[..., D]` to token logits `[..., V]`, by the table of the embeddings."""
-        return self.embedding.logits(x)
-
 
 def masked_mean(x, mask):
     """The mean `[B, D]` of x `[B, T, D]` over the steps that the mask `[B, T]` shows; zeros where it shows none."""

@@ -67,6 +67,8 @@ def train(
             pair, or `initial` has other sizes.
     """
     if initial is not None:
+        if not isinstance(initial, Translator):
+            raise ValueError(f"`initial` must be a translator. Received: {type(initial).__name__}.")
         _check_sizes(initial.model.config, recipe.model)
         tokenizer = initial.tokenizer
     folder = prepare_folder(folder, recipe)

@@ -92,8 +92,10 @@ def test_what_cannot_be_right_is_refused(recipe, tmp_path, files):
     with pytest.raises(ValueError, match="dev corpus has no example"):
         task.train(recipe, train, write(tmp_path / "none.tsv", []), tmp_path / "c", log=lambda text: None)
     bleu = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, score="bleu"))
-    with pytest.raises(ValueError, match="`score` of a classifier must be one of accuracy, macro_f1, loss"):
+    with pytest.raises(ValueError, match="`score` must here be one of accuracy, macro_f1, loss"):
         task.train(bleu, train, dev, tmp_path / "d", log=lambda text: None)
+    with pytest.raises(ValueError, match="`subword_dropout` is for translation only"):
+        task.train(override(recipe, ["training.subword_dropout=0.1"]), train, dev, tmp_path / "e")
 
 
 def test_evaluation_without_examples(trained, tmp_path):
