@@ -7,13 +7,13 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.arrays import named_arrays
+from zoo.arrays import assign_arrays, named_arrays
 from zoo.batching import length_sorted_chunks, original_order, power_of_two
 from zoo.checkpoints import Checkpoint, write_checkpoint
 from zoo.compiling import compiled
-from zoo.config import to_dict
+from zoo.config import from_dict, to_dict
 from zoo.token_rows import TokenRows
-from zoo.vocabularies import Vocabulary
+from zoo.vocabularies import Vocabulary, read_vocabulary
 
 
 class Predictor:
@@ -31,7 +31,7 @@ class Predictor:
         ValueError: If model, vocabulary and labels do not have the same sizes.
     """
 
-    task = None
+    task = model_class = config_class = None  # Of each subclass.
 
     def __init__(
         self,
@@ -53,6 +53,15 @@ class Predictor:
         self.card = dict(card or {})
         self.max_tokens, self.batch_tokens = max_tokens, batch_tokens
         self._probabilities = compiled(model, self._softmax)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":
+        """The one that a checkpoint describes."""
+        model = cls.model_class(from_dict(cls.config_class, checkpoint.config))
+        model.build()
+        assign_arrays(model, checkpoint.arrays, "The checkpoint")
+        card = checkpoint.card
+        return cls(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
 
     def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
         """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.

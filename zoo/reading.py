@@ -37,19 +37,20 @@ def notes_of(report: typing.Any) -> list[str]:
 
 
 class TableRows:
-    """Columns of one file, plain or gzip (told by content): tab-separated, or comma-separated if it ends in .csv.
+    """Columns of one file, plain or gzip (told by content), tab-separated or CSV.
 
     Args:
-        path: The file. Between tabs quotation marks mean themselves; between commas they are those of CSV, and a row
-            may then have several lines.
+        path: The file.
         columns: Numbers of the columns, from 0. Further ones are ignored.
+        commas: Whether it is CSV: quotation marks hold cells together, and a row may have several lines. Between tabs
+            they mean themselves.
 
     Yields:
         The cells of each line; empty ones for a blank line, None where columns are missing.
     """
 
-    def __init__(self, path: Path, columns: typing.Sequence[int]):
-        self._path, self._columns = existing(path), tuple(columns)
+    def __init__(self, path: Path, columns: typing.Sequence[int], commas: bool = False):
+        self._path, self._columns, self._commas = existing(path), tuple(columns), commas
         if min(self._columns) < 0 or len({*self._columns}) < len(self._columns):
             raise ValueError(f"`columns` must be different numbers from 0. Received: columns={columns}.")
 
@@ -62,10 +63,14 @@ class TableRows:
                     yield tuple(cells[c] for c in self._columns) if max(self._columns) < len(cells) else None
 
     def _cells(self, lines):
-        if self._path.name.removesuffix(".gz").endswith(".csv"):
+        if self._commas:
             # Latin-1 carries bytes through the reader unharmed.
-            for cells in csv.reader(line.decode("latin-1") + "\n" for line in lines):
-                yield [cell.encode("latin-1") for cell in cells]
+            rows = csv.reader(line.decode("latin-1") + "\n" for line in lines)
+            try:
+                for cells in rows:
+                    yield [cell.encode("latin-1") for cell in cells]
+            except csv.Error as error:
+                raise ValueError(f"{self._path}, line {rows.line_num}, is no CSV: {error}. Mend the line.") from error
         else:
             for line in lines:
                 yield line.split(b"\t")

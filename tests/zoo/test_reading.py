@@ -16,7 +16,7 @@ def write(path, content):
 def test_csv_has_quotes_and_rows_of_several_lines(tmp_path, name):
     content = 'label,text\r\n1,"one, ""two"""\r\n0,"a\nb"\r\n\r\n2\r\nü,é\r\n'.encode()
     path = write(tmp_path / name, content)
-    assert list(TableRows(path, (0, 1))) == [
+    assert list(TableRows(path, (0, 1), commas=True)) == [
         (b"label", b"text"),
         (b"1", b'one, "two"'),
         (b"0", b"a\nb"),
@@ -24,6 +24,12 @@ def test_csv_has_quotes_and_rows_of_several_lines(tmp_path, name):
         None,
         ("ü".encode(), "é".encode()),
     ]
+
+
+def test_a_cell_without_end_is_no_csv(tmp_path):
+    path = write(tmp_path / "a.csv", b'1,good\n0,"' + b"x" * 200_000)
+    with pytest.raises(ValueError, match="a.csv, line 2, is no CSV: field larger than field limit"):
+        list(TableRows(path, (0, 1), commas=True))
 
 
 def test_between_tabs_quotes_mean_themselves(tmp_path):

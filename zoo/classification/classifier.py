@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from zoo.config import ClassifierConfig
 from zoo.labelled_corpus import framed_rows
+from zoo.models.classifier import Classifier
 from zoo.predictor import Predictor
 from zoo.texts import checked_texts
 
@@ -14,7 +16,7 @@ Text = str | Sequence[str]
 class TextClassifier(Predictor):
     """A `zoo.models.classifier.Classifier` with its vocabulary and the names of its classes; see `Predictor`."""
 
-    task = "classification"
+    task, model_class, config_class = "classification", Classifier, ClassifierConfig
 
     def classify(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> list[tuple[str, float]]:
         """The most probable class of each text and its probability.

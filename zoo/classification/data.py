@@ -115,7 +115,8 @@ def open_examples(
         )
     name = os.fspath(data)
     if not name.startswith("tfds:"):
-        return ExampleReader(TableRows(data, columns), header, name)
+        commas = name.removesuffix(".gz").endswith(".csv")
+        return ExampleReader(TableRows(data, columns, commas), header, name)
     rows = DatasetRows(name.removeprefix("tfds:"), features, split, data_dir, "features")
     if features is None:  # Supervised keys are (input, answer).
         rows.features = rows.features[::-1]

@@ -9,24 +9,23 @@ from collections.abc import Callable
 import keras
 import numpy as np
 
-from zoo.arrays import assign_arrays
-from zoo.checkpoints import Checkpoint
 from zoo.classification.classifier import TextClassifier, encode_texts
 from zoo.classification.data import ExampleReader, class_names, class_numbers
 from zoo.classification.metrics import classification_scores, confusion_matrix
 from zoo.classification.recipes import ClassifierRecipe
-from zoo.config import ClassifierConfig, from_dict
 from zoo.labelled_corpus import LabelledCorpus
 from zoo.models.classifier import Classifier
 from zoo.predictor import Predictor
 from zoo.pretrained import PretrainedEncoder
 from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor, with_encoder_of
 from zoo.scores import Score
-from zoo.vocabularies import Vocabulary, read_vocabulary
+from zoo.vocabularies import Vocabulary
 
 _SCORES = ("accuracy", "macro_f1", "loss")
 
 __all__ = ["TextClassifier", "evaluate", "from_checkpoint", "train"]
+
+from_checkpoint = TextClassifier.from_checkpoint
 
 
 def train(
@@ -109,15 +108,6 @@ def evaluate(
     if not texts:
         raise ValueError(f"There must be at least one example to evaluate on. Received: {examples.report}.")
     return _scores(classes, _probabilities(classifier, texts, progress), resamples)
-
-
-def from_checkpoint(checkpoint: Checkpoint) -> TextClassifier:
-    """The classifier that a checkpoint describes."""
-    model = Classifier(from_dict(ClassifierConfig, checkpoint.config))
-    model.build()
-    assign_arrays(model, checkpoint.arrays, "The checkpoint")
-    card = checkpoint.card
-    return TextClassifier(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
 
 
 class DevSet:

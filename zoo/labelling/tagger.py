@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from zoo.config import TaggerConfig
 from zoo.labelled_corpus import NO_LABEL, framed_rows
+from zoo.models.tagger import Tagger
 from zoo.predictor import Predictor
 from zoo.texts import checked_texts
 from zoo.token_rows import TokenRows
@@ -17,7 +19,7 @@ class WordTagger(Predictor):
     as many whole words as fit.
     """
 
-    task = "labelling"
+    task, model_class, config_class = "labelling", Tagger, TaggerConfig
 
     def tag(self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None) -> list[list[str]]:
         """The label of each word.

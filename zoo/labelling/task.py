@@ -9,9 +9,6 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from zoo.arrays import assign_arrays
-from zoo.checkpoints import Checkpoint
-from zoo.config import TaggerConfig, from_dict
 from zoo.labelled_corpus import LabelledCorpus
 from zoo.labelling.data import SentenceReader, label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
@@ -22,11 +19,13 @@ from zoo.predictor import Predictor
 from zoo.pretrained import PretrainedEncoder
 from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor, with_encoder_of
 from zoo.scores import Score
-from zoo.vocabularies import Vocabulary, read_vocabulary
+from zoo.vocabularies import Vocabulary
 
 _SCORES = ("accuracy", "span_f1", "loss")
 
 __all__ = ["WordTagger", "evaluate", "from_checkpoint", "train"]
+
+from_checkpoint = WordTagger.from_checkpoint
 
 
 def train(
@@ -106,15 +105,6 @@ def evaluate(
     if not words:
         raise ValueError(f"There must be at least one sentence to evaluate on. Received: {sentences.report}.")
     return labelling_scores(_named(numbers, tagger.labels), tagger.tag(words, progress), tagger.labels, resamples)
-
-
-def from_checkpoint(checkpoint: Checkpoint) -> WordTagger:
-    """The tagger that a checkpoint describes."""
-    model = Tagger(from_dict(TaggerConfig, checkpoint.config))
-    model.build()
-    assign_arrays(model, checkpoint.arrays, "The checkpoint")
-    card = checkpoint.card
-    return WordTagger(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
 
 
 class DevSet:
