@@ -100,6 +100,20 @@ def texts(options: argparse.Namespace) -> list[str]:
     return [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
 
 
+def add_export(command: argparse.ArgumentParser, checkpoint: str) -> None:
+    """The arguments that `export` reads; `checkpoint` is the default one."""
+    command.add_argument("--checkpoint", default=checkpoint, help="name or folder")
+    command.add_argument("--output", required=True, help="folder to write")
+
+
+def export(options: argparse.Namespace) -> None:
+    """Writes a checkpoint as a SavedModel."""
+    import zoo
+
+    zoo.load(options.checkpoint).export(options.output)
+    log(f"written: {options.output}")
+
+
 def strategy(name: str | None) -> Any:
     """The `tf.distribute` strategy that `--strategy` names; None for none."""
     if name is None:

@@ -12,8 +12,12 @@ from zoo.batching import length_sorted_chunks, original_order, power_of_two
 from zoo.checkpoints import Checkpoint, write_checkpoint
 from zoo.compiling import compiled
 from zoo.config import from_dict, to_dict
+from zoo.serving import refuse, write_service
 from zoo.token_rows import TokenRows
 from zoo.vocabularies import Vocabulary, read_vocabulary
+
+_PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
+_TOLERANCE = 1e-3
 
 
 class Predictor:
@@ -52,7 +56,7 @@ class Predictor:
         self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
         self.card = dict(card or {})
         self.max_tokens, self.batch_tokens = max_tokens, batch_tokens
-        self._probabilities = compiled(model, self._softmax)
+        self._probabilities = compiled(model, self.softmax)
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":
@@ -70,9 +74,40 @@ class Predictor:
             folder: Must not exist yet.
             half: Whether to store the weights as float16.
         """
-        card = {**self.card, "task": self.task, "labels": self.labels, "max_tokens": self.max_tokens}
-        checkpoint = Checkpoint(card, to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model)
+        checkpoint = Checkpoint(
+            self._full_card(), to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model
+        )
         return write_checkpoint(folder, checkpoint, half)
+
+    def export(self, folder: str | os.PathLike) -> dict:
+        """Writes a SavedModel folder that takes strings and needs no part of this package; returns its card.
+
+        Its signature is described at the services of `zoo.tf.predictor_service`. The names of the labels are in the
+        card, `assets.extra/card.json`.
+
+        Args:
+            folder: Must not exist yet.
+
+        Raises:
+            ValueError: If `folder` exists, or Keras does not run on TensorFlow.
+            ImportError: If tensorflow-text is not installed, which is needed where the model is loaded, too.
+            RuntimeError: If what was written does not answer as this predictor does. It is not kept.
+        """
+
+        return write_service(folder, self._make_service, self._check_served, self._full_card())
+
+    def _check_served(self, folder):
+        """What was written must find the labels most probable that are so here, and as probable."""
+        import tensorflow as tf
+
+        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+        probes = [*_PROBES, " ".join(_PROBES * self.max_tokens)]
+        for rows, label, probability in zip(*self._ask(signature, probes), strict=True):
+            label, most = label.decode(), rows.max()
+            if not np.allclose([rows[self.labels.index(label)], probability], most, rtol=0, atol=_TOLERANCE):
+                wanted = self.labels[rows.argmax()], float(most)
+                refuse(f"model for {self.task}", _PROBES, wanted, (label, float(probability)))
+        return {}
 
     def predict(
         self, tokens: TokenRows, segments: TokenRows | None, progress: Callable[[int], None] | None = None
@@ -91,6 +126,10 @@ class Predictor:
                 progress(len(chunk))
         return original_order(chunks, results)
 
-    def _softmax(self, token_ids, segment_ids=None):
+    def _full_card(self):
+        return {**self.card, "task": self.task, "labels": self.labels, "max_tokens": self.max_tokens}
+
+    def softmax(self, token_ids, segment_ids=None):
+        """Float32 probabilities `[B, C]` or `[B, T, C]` for ids `[B, T]`, not compiled."""
         inputs = {"token_ids": token_ids} | ({} if segment_ids is None else {"segment_ids": segment_ids})
         return ops.softmax(ops.cast(self.model(inputs, training=False), "float32"))

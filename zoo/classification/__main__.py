@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo.classification train | evaluate | classify`."""
+"""Command line: `python -m zoo.classification train | evaluate | classify | export`."""
 
 import argparse
 import pathlib
@@ -62,6 +62,11 @@ def run_classify(options) -> None:
         print(f"{line(label)}\t{probability:.4f}")
 
 
+def run_export(options) -> None:
+    """Writes a SavedModel that takes texts and returns labels and probabilities."""
+    command_line.export(options)
+
+
 def _pair(text, number):
     parts = text.split("\t")
     if len(parts) != 2:
@@ -86,6 +91,7 @@ def _parser():
     classify = add_command(commands, "classify", run_classify)
     classify.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
     command_line.add_texts(classify)
+    command_line.add_export(add_command(commands, "export", run_export), DEFAULT_CHECKPOINT)
     return parser
 
 

@@ -42,6 +42,18 @@ class TextClassifier(Predictor):
         """Texts as the model reads them: ids, segments, and the numbers of the texts that were cut."""
         return encode_texts(texts, self.tokenizer, self.model.config.num_texts > 1, self.max_tokens)
 
+    def _make_service(self):
+        from zoo.tf.predictor_service import ClassificationService
+
+        return ClassificationService(self)
+
+    def _ask(self, signature, probes):
+        """To some texts, this classifier's rows of probabilities, and an exported one's labels and probabilities."""
+        pairs = self.model.config.num_texts > 1
+        texts = [*zip(probes, probes[::-1])] if pairs else probes
+        found = signature(**dict(zip(("text", "second"), map(list, zip(*texts)) if pairs else [texts])))
+        return self.probabilities(texts), found["labels"].numpy(), found["probabilities"].numpy().max(-1)
+
 
 def encode_texts(texts, tokenizer, pairs, max_tokens):
     """`framed_rows` of strings, or with `pairs` of pairs of them."""

@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo.labelling train | evaluate | tag`."""
+"""Command line: `python -m zoo.labelling train | evaluate | tag | export`."""
 
 import argparse
 import pathlib
@@ -47,6 +47,11 @@ def run_tag(options) -> None:
         print(" ".join(f"{word}_{label}" for word, label in zip(words, labels)))
 
 
+def run_export(options) -> None:
+    """Writes a SavedModel that takes words and returns labels and probabilities."""
+    command_line.export(options)
+
+
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m zoo.labelling", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -63,6 +68,7 @@ def _parser():
     tag = add_command(commands, "tag", run_tag)
     tag.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
     command_line.add_texts(tag)
+    command_line.add_export(add_command(commands, "export", run_export), DEFAULT_CHECKPOINT)
     return parser
 
 

@@ -43,6 +43,20 @@ class WordTagger(Predictor):
             found[owner].append(probabilities[places])
         return [np.concatenate(parts) for parts in found]
 
+    def _make_service(self):
+        from zoo.tf.predictor_service import LabellingService
+
+        return LabellingService(self)
+
+    def _ask(self, signature, probes):
+        """To the words of some texts, this tagger's rows of probabilities, and an exported one's labels and theirs."""
+        sentences = [text.split() for text in probes]
+        width = max(map(len, sentences))
+        words = np.array([[*sentence, *[""] * (width - len(sentence))] for sentence in sentences])
+        found, real = signature(words=words.tolist()), words != ""
+        own = np.concatenate(self.probabilities(sentences))
+        return own, found["labels"].numpy()[real], found["probabilities"].numpy()[real]
+
 
 def windows(sentences, tokenizer, max_tokens) -> tuple[TokenRows, list[list[int]], list[int]]:
     """Sentences cut into rows that fit, whole words each.

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from zoo.tf.chunks import packed
 from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
 
 _LINE_BREAK = r"(\r\n|\n|\r)"
@@ -69,13 +70,7 @@ def _packed(pieces, separator, tokenizer, max_tokens):
         places = tf.ragged.range(pieces.row_lengths()).flat_values
         begins = tf.equal(places % max(1, (max_tokens - 1) // 4), 0)
     else:
-
-        def place(before, piece):
-            row, total, _ = before
-            first = tf.not_equal(piece[0], row) | (total + piece[1] > max_tokens)
-            return piece[0], tf.where(first, piece[1], total + piece[1]), first
-
-        _, _, begins = tf.scan(place, (rows, lengths), (tf.constant(-1, rows.dtype), tf.constant(0, rows.dtype), False))
+        begins = packed(rows, lengths, max_tokens)
     places = tf.cumsum(tf.cast(begins, rows.dtype)) - 1
     joined = tf.strings.unsorted_segment_join(flat, places, tf.reduce_sum(tf.cast(begins, rows.dtype)), separator)
     return tf.RaggedTensor.from_value_rowids(joined, tf.boolean_mask(rows, begins), pieces.nrows())

@@ -24,11 +24,9 @@ class GraphWordPieces(tf.Module):
         self._pieces = tensorflow_text.FastBertTokenizer(
             [*tokenizer.pieces], token_out_type=tf.int32, lower_case_nfd_strip_accents=False
         )
-        self._start_id, self._end_id = tokenizer.start_id, tokenizer.end_id
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Strings `[B]` to int32 ids `[B, (T)]`, without special ids."""
-        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
         texts = tf.strings.regex_replace(texts, r"[\t\n\r]", " ")
         texts = tf.strings.regex_replace(texts, _CONTROL, "")
         if self._strip_accents:

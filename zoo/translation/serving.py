@@ -1,19 +1,16 @@
 """A translator as a SavedModel folder that takes text and returns text."""
 
-import json
+import functools
 import os
-import pathlib
 from collections.abc import Callable, Sequence
 
-import keras
 import numpy as np
 
 from keras_transformer.decoding import Hypotheses
-from zoo.arrays import new_folder, write_whole
+from zoo.serving import refuse, write_service
 from zoo.translation.alignment import attention_function
 from zoo.translation.metrics import bleu, chrf
 
-CARD = pathlib.PurePath("assets.extra", "card.json")
 # Rounding may choose the other of two hypotheses that are as good as each other.
 _BLEU_TOLERANCE = 0.1
 _PROBES = ["", "Where is my hat?", "A man is sleeping.", "Two dogs run.\n\nIt is late. We go home.", "xyzzy 🙂 ❤"]
@@ -30,25 +27,15 @@ def export(
     pairs: Sequence[tuple[str, str]] = (),
 ) -> dict:
     """Writes a SavedModel after it has shown that it translates as the translator does; see `Translator.export`."""
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            f"A SavedModel needs the TensorFlow backend. Received: KERAS_BACKEND={keras.backend.backend()}. "
-            "Save a checkpoint, and export that in a process with KERAS_BACKEND=tensorflow."
-        )
     if alignments and not text:
         raise ValueError("Alignments are between words, which only a model with text=True has. Leave out one of both.")
-    import tensorflow as tf
-
     search = {"beam_size": beam_size, "length_penalty": length_penalty}
-    with new_folder(folder) as part:
-        service = _service(translator, search, num_return, alignments, text)
-        tf.saved_model.save(service, str(part), signatures=service.signatures())
-        served = served_translate(part, translator)
-        scores = _checked(translator, served, search, pairs)
-        card = {**translator.card, "search": {**search, "num_return": num_return}, "exported_scores": scores}
-        (part / CARD).parent.mkdir(exist_ok=True)
-        write_whole(part / CARD, (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
-    return card
+
+    def check(part):
+        return {"exported_scores": _checked(translator, served_translate(part, translator), search, pairs)}
+
+    make = functools.partial(_service, translator, search, num_return, alignments, text)
+    return write_service(folder, make, check, {**translator.card, "search": {**search, "num_return": num_return}})
 
 
 def served_translate(folder: str | os.PathLike, translator) -> Callable[[Sequence[str]], list[str]]:
@@ -69,7 +56,7 @@ def served_translate(folder: str | os.PathLike, translator) -> Callable[[Sequenc
 
 
 def _service(translator, search, num_return, alignments, text):
-    from zoo.tf.export import TextService, TranslationService
+    from zoo.tf.translation_service import TextService, TranslationService
     from zoo.translation.translator import MAX_EXTRA_TOKENS
 
     model = translator.model
@@ -92,10 +79,7 @@ def _checked(translator, served, search, pairs):
     expected, found = translator.translate(_PROBES, **search), served(_PROBES)
     for probe, wanted, received in zip(_PROBES, expected, found):
         if wanted != received:
-            raise RuntimeError(
-                f"The exported model differs from its translator, so it was not kept. For {probe!r} expected "
-                f"{wanted!r}. Received: {received!r}. Please report this."
-            )
+            refuse("translator", probe, wanted, received)
     if not pairs:
         return []
     sources, references = zip(*pairs)

@@ -7,6 +7,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding import Hypotheses
 from zoo.config import PAD_ID, START_ID
+from zoo.tf.chunks import in_chunks
 
 IDS = "translate_ids"
 TEXTS = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -96,24 +97,12 @@ class TextService(TranslationService):
     def _decoded(self, source):
         """What is found for ragged ids `[S, (tokens)]`, decoded in chunks of like length."""
         lengths = tf.cast(source.row_lengths(), tf.int32)
-        order = tf.argsort(-lengths, stable=True)
-        lengths, source = tf.gather(lengths, order), tf.gather(source, order)
         width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + self._extra_tokens
         scores = tf.zeros((0, self._num_return))
         nothing = Hypotheses(
             tf.zeros((0, self._num_return, width), tf.int32), scores, scores, tf.cast(scores, tf.int32)
         )
-
-        def body(start, found):
-            size = tf.maximum(1, self._chunk_tokens // lengths[start])
-            new = self._hypotheses(source[start : start + size].to_tensor(PAD_ID))
-            shorter = width - tf.shape(new.ids)[2]
-            new = new._replace(ids=tf.pad(new.ids, ((0, 0), (0, 0), (0, shorter)), constant_values=PAD_ID))
-            return start + size, Hypotheses(*(tf.concat(pair, 0) for pair in zip(found, new)))
-
-        shapes = tf.TensorShape([]), Hypotheses(*(tf.TensorShape([None, *tensor.shape[1:]]) for tensor in nothing))
-        _, found = tf.while_loop(lambda start, found: start < tf.size(lengths), body, (0, nothing), shapes)
-        return Hypotheses(*(tf.gather(tensor, tf.argsort(order)) for tensor in found))
+        return in_chunks(lengths, self._chunk_tokens, self._hypotheses, nothing, source)
 
     def _links(self, texts, translations):
         """Pharaoh's notation of `Alignment.links`."""

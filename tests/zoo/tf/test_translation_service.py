@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
+from fresh_process import last_line
 
+from zoo.serving import CARD
 from zoo.translation import serving, task
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
@@ -66,19 +66,11 @@ found = run(tf.constant({source}, tf.int32))
 assert "tensorflow_text" not in sys.modules
 print(json.dumps([found["ids"].numpy().tolist(), found["scores"].numpy().tolist()]))
 """
-    ids, scores = json.loads(alone(code))
+    ids, scores = json.loads(last_line(code))
     expected = translator.n_best(["mano tek luri", "pim"], num_return=2, beam_size=2)
     for row, values, candidates in zip(ids, scores, expected, strict=True):
         assert translator.tokenizer.decode(row)[: len(candidates)] == [candidate.text for candidate in candidates]
         np.testing.assert_allclose(values, [candidate.score for candidate in candidates], atol=1e-5)
-
-
-def alone(code):
-    """The last line that `code` prints in a process that cannot import this package."""
-    blocked = "import sys; sys.modules['zoo'] = sys.modules['keras_transformer'] = None\n"
-    result = subprocess.run([sys.executable, "-c", blocked + code], capture_output=True, text=True, cwd="/")
-    assert result.returncode == 0, result.stderr
-    return result.stdout.splitlines()[-1]
 
 
 def test_texts_are_translated_in_a_fresh_process(exported, trained):
@@ -89,14 +81,14 @@ texts = {TEXTS!r}
 batches = [run(tf.constant(texts))] + [run(tf.constant([text])) for text in texts]
 print(json.dumps([[text.decode() for text in batch["translations"].numpy()] for batch in batches]))
 """
-    whole, *single = json.loads(alone(code))
+    whole, *single = json.loads(last_line(code))
     assert whole == trained.translator.translate(TEXTS)
     assert [text for (text,) in single] == whole
 
 
 def test_the_card_has_the_score_of_what_was_written(exported, trained, corpus):
     folder, card = exported
-    assert json.loads((folder / serving.CARD).read_text("utf-8")) == card
+    assert json.loads((folder / CARD).read_text("utf-8")) == card
     bleu, chrf = card["exported_scores"]
     assert bleu["metric"] == "BLEU" and chrf["metric"] == "chrF2" and bleu["beam_size"] == 4
     expected, _ = task.evaluate(trained.translator, corpus.test[:10])

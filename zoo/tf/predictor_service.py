@@ -1,0 +1,131 @@
+"""Classifiers and taggers as SavedModels: strings in, labels and probabilities out, without this package."""
+
+import tensorflow as tf
+
+from zoo.tf.chunks import in_chunks, packed
+from zoo.tf.tokenizers import GraphTokenizer
+from zoo.tf.word_pieces import GraphWordPieces
+from zoo.tokenizer import Tokenizer
+
+
+class PredictorService(tf.Module):
+    """What both services share; see the subclasses. Answers do not depend on the other texts of a call.
+
+    Args:
+        predictor: A `zoo.predictor.Predictor`.
+    """
+
+    def __init__(self, predictor):
+        super().__init__()
+        model, tokenizer = predictor.model, predictor.tokenizer
+        self._tracked = [variable.value for variable in model.variables]
+        self._softmax, self._labels = predictor.softmax, predictor.labels
+        self._graph_tokenizer = (GraphTokenizer if isinstance(tokenizer, Tokenizer) else GraphWordPieces)(tokenizer)
+        self._special = tokenizer.start_id, tokenizer.end_id, tokenizer.unknown_id
+        self._max_tokens, self._chunk_tokens = predictor.max_tokens, predictor.batch_tokens
+        self._pairs = getattr(model.config, "num_texts", 1) > 1
+
+    def signatures(self) -> dict:
+        """The functions to save, by name."""
+        specs = [tf.TensorSpec(shape, tf.string, name=name) for name, shape in self._inputs()]
+        self._function = tf.function(self._answer, input_signature=specs, autograph=False)
+        return {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: self._function}
+
+    def _encoded(self, texts):
+        """Strings `[B]` to int32 ids `[B, (T)]`, without special ids."""
+        return self._graph_tokenizer.encode(tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace"))
+
+
+class ClassificationService(PredictorService):
+    """Classes of texts.
+
+        text: string [B], for a model of pairs second: string [B] too
+        -> labels: string [B], probabilities: float32 [B, C] in the order of the card's `labels`
+
+    Texts of more tokens than the model takes are cut, as `TextClassifier` cuts them.
+    """
+
+    def _inputs(self):
+        return [("text", (None,)), ("second", (None,))][: 1 + self._pairs]
+
+    def _answer(self, *texts):
+        rows, segments = self._framed([self._encoded(side) for side in texts])
+        inputs = (rows, segments) if self._pairs else (rows,)
+        nothing = tf.zeros((0, len(self._labels)))
+        lengths = tf.cast(rows.row_lengths(), tf.int32)
+        probabilities = in_chunks(lengths, self._chunk_tokens, self._softmax, nothing, *inputs)
+        labels = tf.gather(tf.constant(self._labels), tf.argmax(probabilities, -1))
+        return {"labels": labels, "probabilities": probabilities}
+
+    def _framed(self, parts):
+        """`zoo.labelled_corpus.framed_rows` of ragged ids."""
+        start, end, _ = self._special
+        room = tf.constant(self._max_tokens - 1 - len(parts), tf.int64)
+        lengths = [part.row_lengths() for part in parts]
+        if len(parts) == 1:
+            kept = [tf.minimum(lengths[0], room)]
+        else:
+            shorter = tf.minimum(tf.minimum(*lengths), room // 2)
+            first_is_shorter = lengths[0] <= lengths[1]
+            fits = lengths[0] + lengths[1] <= room
+            kept = [
+                tf.where(fits, length, tf.where(is_shorter, shorter, room - shorter))
+                for length, is_shorter in zip(lengths, (first_is_shorter, ~first_is_shorter))
+            ]
+        column = tf.ones_like(lengths[0], tf.int32)[:, None]
+        rows, segments = [start * column], [0 * column]
+        for number, (part, length) in enumerate(zip(parts, kept)):
+            places = tf.ragged.range(part.row_lengths()).flat_values
+            part = tf.ragged.boolean_mask(part, part.with_flat_values(places < tf.gather(length, part.value_rowids())))
+            rows += [part, end * column]
+            segments += [number * tf.ones_like(part), number * column]
+        return tf.concat(rows, 1), tf.concat(segments, 1)
+
+
+class LabellingService(PredictorService):
+    """Labels of words.
+
+        words: string [B, W], filled up with ""
+        -> labels: string [B, W], filled up with "", probabilities: float32 [B, W], of these labels
+
+    Sentences of more tokens than the model takes are tagged in windows, as `WordTagger` does.
+    """
+
+    def _inputs(self):
+        return [("words", (None, None))]
+
+    def _answer(self, words):
+        start, end, unknown = self._special
+        real = tf.not_equal(tf.strings.strip(words), "")
+        owners = tf.where(real)
+        subwords = self._encoded(tf.boolean_mask(words, real))
+        missing = tf.equal(subwords.row_lengths(), 0)
+        unknowns = tf.RaggedTensor.from_row_lengths(
+            tf.fill([tf.math.count_nonzero(missing)], unknown), tf.cast(missing, tf.int64)
+        )
+        room = self._max_tokens - 2
+        subwords = tf.concat([subwords[:, :room], unknowns], 1)
+        lengths = subwords.row_lengths()
+        # A window is a run of words.
+        begins = packed(owners[:, 0], lengths, room)
+        window = tf.cumsum(tf.cast(begins, tf.int64)) - 1
+        count = tf.math.count_nonzero(begins)
+        tokens = tf.RaggedTensor.from_value_rowids(subwords, window, count).merge_dims(1, 2)
+        column = tf.ones([count, 1], tf.int32)
+        rows = tf.concat([start * column, tokens, end * column], 1)
+        widths = tf.cast(rows.row_lengths(), tf.int32)
+        width = tf.reduce_max(tf.concat([widths, [0]], 0))
+        nothing = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
+        numbers, probabilities = in_chunks(widths, self._chunk_tokens, self._most_probable, nothing, rows)
+        first = tf.cumsum(lengths, exclusive=True)
+        places = tf.stack([window, 1 + first - tf.gather(tf.boolean_mask(first, begins), window)], 1)
+        shape = tf.shape(words, tf.int64)
+        labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
+        return {
+            "labels": tf.tensor_scatter_nd_update(tf.fill(shape, ""), owners, labels),
+            "probabilities": tf.scatter_nd(owners, tf.gather_nd(probabilities, places), shape),
+        }
+
+    def _most_probable(self, token_ids):
+        probabilities = self._softmax(token_ids)
+        return tf.argmax(probabilities, -1, tf.int32), tf.reduce_max(probabilities, -1)
