@@ -54,7 +54,10 @@ def losses(options):
     import keras
 
     from zoo.batching import BatchStream
-    from zoo.config import override
+    try:
+        from zoo.config_values import override
+    except ImportError:  # A checkout from before that module.
+        from zoo.config import override
     from zoo.encoded_corpus import encode_corpus
     from zoo.models.seq2seq import Seq2Seq
     from zoo.tokenizer import Tokenizer

@@ -19,7 +19,7 @@ import pathlib
 import tempfile
 
 import zoo
-from zoo.config import override
+from zoo.config_values import override
 from zoo.translation import task
 from zoo.translation.data import ParallelText
 from zoo.translation.recipes import TINY

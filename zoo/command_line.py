@@ -10,7 +10,8 @@ from typing import Any
 import rich.console
 import rich.progress
 
-from zoo.config import Recipe, override
+from zoo.config import Recipe
+from zoo.config_values import override
 from zoo.quiet import quiet_start
 from zoo.reading import read_lines
 

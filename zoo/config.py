@@ -1,9 +1,6 @@
 """Configurations as frozen values: what a model is, how it is trained, where the numbers come from."""
 
-import dataclasses
-import difflib
 import math
-import typing
 from dataclasses import dataclass, field
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
@@ -138,7 +135,16 @@ class TrainingConfig:
         peak_learning_rate: Rate at the end of the warm-up; 0 for Noam's `(hidden_dim * warmup_steps)**-0.5`.
         cooldown_steps: Last steps, over which the rate falls linearly to zero; 0 for none.
         label_smoothing: Mass spread evenly over the vocabulary.
-        subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
+        subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none. For
+            translation.
+        token_dropout: Probability of reading the unknown token in place of a token of training text (word dropout:
+            Iyyer et al. 2015); 0 for none. This and the next three are for classification and labelling.
+        frozen_layers: Layers of the encoder, from below, that stay as they are: 1 for the embeddings, 1 + n for n
+            blocks too; 0 for none.
+        layer_decay: By what the learning rate of a layer of the encoder falls to that of the layer below (Howard and
+            Ruder 2018; Sun et al. 2019); 1 for one rate.
+        lora_rank: Rank of the changes to the kernels of the encoder, which itself stays as it is (LoRA: Hu et al.
+            2022); 0 to train it whole.
         max_tokens: Longer pairs are left out of training.
         evaluate_every: Steps between two looks at the dev set, each of which writes a checkpoint.
         average: How many of the last checkpoints are averaged into the final weights; 1 for none.
@@ -157,6 +163,10 @@ class TrainingConfig:
     cooldown_steps: int = 0
     label_smoothing: float = 0.1
     subword_dropout: float = 0.0
+    token_dropout: float = 0.0
+    frozen_layers: int = 0
+    layer_decay: float = 1.0
+    lora_rank: int = 0
     max_tokens: int = 256
     evaluate_every: int = 1_000
     average: int = 5
@@ -167,8 +177,11 @@ class TrainingConfig:
 
     def __post_init__(self):
         _require_positive(self, "batch_tokens", "steps", "warmup_steps", "max_tokens", "evaluate_every", "average")
-        _require_rate(self, "label_smoothing", "subword_dropout")
-        for name in ("micro_batch_tokens", "peak_learning_rate", "cooldown_steps", "patience"):
+        _require_rate(self, "label_smoothing", "subword_dropout", "token_dropout")
+        if not 0 < self.layer_decay <= 1:
+            raise ValueError(f"`layer_decay` must lie in (0, 1]. Received: layer_decay={self.layer_decay!r}.")
+        zero_or_more = "micro_batch_tokens", "peak_learning_rate", "cooldown_steps", "patience"
+        for name in (*zero_or_more, "frozen_layers", "lora_rank"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise ValueError(f"`{name}` must be 0 or more. Received: {name}={getattr(self, name)!r}.")
         if self.cooldown_steps > self.steps:
@@ -193,82 +206,6 @@ class Recipe:
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     source: str = ""
-
-
-def to_dict(config: typing.Any) -> dict:
-    """The configuration as plain dictionaries, ready for JSON."""
-    return dataclasses.asdict(config)
-
-
-def from_dict(config_class: type, values: typing.Mapping) -> typing.Any:
-    """The inverse of `to_dict`; unknown or ill-typed fields raise `ValueError`."""
-    if not isinstance(values, typing.Mapping):
-        raise ValueError(f"{config_class.__name__} must be an object of named values. Received: {values!r}.")
-    fields = {f.name: f for f in dataclasses.fields(config_class)}
-    known = {}
-    for name, value in values.items():
-        _check_name(name, fields, config_class.__name__)
-        kind = fields[name].type
-        known[name] = from_dict(kind, value) if dataclasses.is_dataclass(kind) else _typed(name, value, kind)
-    return config_class(**known)
-
-
-def override(config: typing.Any, assignments: typing.Iterable[str]) -> typing.Any:
-    """Applies command-line assignments such as `training.steps=500`.
-
-    Raises:
-        ValueError: If an assignment has no `=`, names no field, or its value has the wrong type;
-            the message lists the valid names.
-    """
-    values = to_dict(config)
-    for assignment in assignments:
-        path, separator, text = (part.strip() for part in assignment.partition("="))
-        if not separator:
-            raise ValueError(f"Expected NAME=VALUE. Received: {assignment!r}. Example: training.steps=500.")
-        _assign(values, type(config), path.split("."), text, path)
-    # Checked together, so that the order of assignments does not matter.
-    return from_dict(type(config), values)
-
-
-def _assign(values, config_class, path, text, full_path):
-    fields = {f.name: f for f in dataclasses.fields(config_class)}
-    _check_name(path[0], fields, full_path)
-    kind = fields[path[0]].type
-    if dataclasses.is_dataclass(kind):
-        if len(path) == 1:
-            names = ", ".join(f"{full_path}.{f.name}" for f in dataclasses.fields(kind))
-            raise ValueError(f"`{full_path}` is a group of settings; set one of them: {names}.")
-        _assign(values[path[0]], kind, path[1:], text, full_path)
-    else:
-        if len(path) > 1:
-            raise ValueError(f"`{path[0]}` is a value and has no field {path[1]!r}. Received: {full_path}.")
-        values[path[0]] = _parse(full_path, text, kind)
-
-
-def _check_name(name, fields, where):
-    if name not in fields:
-        close = difflib.get_close_matches(name, fields, 1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"Unknown field {name!r} in {where}.{hint} Known fields: {', '.join(fields)}.")
-
-
-def _parse(name, text, kind):
-    if kind is bool:
-        if text.lower() not in ("true", "false"):
-            raise ValueError(f"`{name}` must be true or false. Received: {text!r}.")
-        return text.lower() == "true"
-    try:
-        return kind(text.replace("_", "")) if kind in (int, float) else kind(text)
-    except ValueError:
-        raise ValueError(f"`{name}` must be of type {kind.__name__}. Received: {text!r}.") from None
-
-
-def _typed(name, value, kind):
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise ValueError(f"`{name}` must be of type {kind.__name__}. Received: {value!r}.")
-    return value
 
 
 def _check_sizes(config):

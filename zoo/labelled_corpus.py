@@ -1,5 +1,6 @@
 """Encoded texts with a label each, or a label for every token, as a corpus that batches are cut from. NumPy only."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -51,6 +52,32 @@ class LabelledCorpus:
             labels = self.labels[rows].astype("int32")
         edges = ((0, fill), *((0, 0),) * (labels.ndim - 1))
         return batch | {"labels": np.pad(labels, edges, constant_values=NO_LABEL)}
+
+
+@dataclass(frozen=True, eq=False)
+class TokenDropout:
+    """A corpus that shows the unknown token in place of some others, of other ones in each epoch.
+
+    Args:
+        corpus: The whole one.
+        rate: Probability for each token.
+        unknown_id: What is shown.
+        kept_ids: Special tokens, which stay.
+        seed: Of the choice.
+    """
+
+    corpus: LabelledCorpus
+    rate: float
+    unknown_id: int
+    kept_ids: tuple[int, ...]
+    seed: int
+
+    def epoch(self, epoch: int) -> LabelledCorpus:
+        """The corpus as training sees it in this epoch."""
+        ids, offsets = self.corpus.tokens
+        dropped = np.random.default_rng((self.seed, epoch)).random(len(ids)) < self.rate
+        dropped &= ~np.isin(ids, self.kept_ids)
+        return dataclasses.replace(self.corpus, tokens=TokenRows(np.where(dropped, self.unknown_id, ids), offsets))
 
 
 def split_labels(batch: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray]:

@@ -11,7 +11,7 @@ from zoo.arrays import assign_arrays, named_arrays
 from zoo.batching import length_sorted_chunks, original_order, power_of_two
 from zoo.checkpoints import Checkpoint, write_checkpoint
 from zoo.compiling import compiled
-from zoo.config import from_dict, to_dict
+from zoo.config_values import from_dict, to_dict
 from zoo.serving import refuse, write_service
 from zoo.token_rows import TokenRows
 from zoo.vocabularies import Vocabulary, read_vocabulary

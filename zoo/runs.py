@@ -14,8 +14,9 @@ import numpy as np
 from keras_transformer.training.averaging import average_arrays
 from zoo.arrays import assign_arrays, named_arrays, write_whole
 from zoo.batching import BatchStream, Corpus
-from zoo.config import PAD_ID, EncoderConfig, Recipe, TrainingConfig, from_dict, to_dict
-from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, split_labels
+from zoo.config import PAD_ID, EncoderConfig, Recipe, TrainingConfig
+from zoo.config_values import from_dict, to_dict
+from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, TokenDropout, split_labels
 from zoo.predictor import Predictor
 from zoo.scores import Score
 from zoo.tokenizer import train_tokenizer
@@ -172,6 +173,11 @@ def train_predictor(
             _start_from(initial, predictor)
     log(f"{model.count_params():,} parameters, vocabulary of {model.config.vocabulary_size:,}")
     look = make_look(predictor)
+    if settings.token_dropout:
+        words = predictor.tokenizer
+        corpus = TokenDropout(
+            corpus, settings.token_dropout, words.unknown_id, (words.start_id, words.end_id), settings.seed
+        )
     candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL)
     chosen = choose_weights(model, candidates, look, log)
     final = make_model()

@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from zoo.config import ModelConfig, Recipe, TrainingConfig, from_dict, override, to_dict
+from zoo.config import ModelConfig, Recipe, TrainingConfig
+from zoo.config_values import from_dict, override, to_dict
 from zoo.translation.recipes import RECIPES
 
 OTHER = Recipe(

@@ -12,7 +12,7 @@ import zoo
 from zoo.classification import task
 from zoo.classification.data import open_examples
 from zoo.classification.recipes import SMALL
-from zoo.config import override
+from zoo.config_values import override
 from zoo.pretrained import load_bert
 
 erf = np.vectorize(math.erf)

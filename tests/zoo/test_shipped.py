@@ -6,7 +6,8 @@ import pathlib
 import pytest
 
 import zoo
-from zoo.config import ModelConfig, Recipe, from_dict, to_dict
+from zoo.config import ModelConfig, Recipe
+from zoo.config_values import from_dict, to_dict
 from zoo.translation import task
 from zoo.translation.data import open_pairs
 

@@ -19,7 +19,8 @@ from keras_transformer.training.losses import smoothed_cross_entropy
 from zoo.arrays import assign_arrays, named_arrays
 from zoo.batching import padding_share, token_batches
 from zoo.compiling import compiled
-from zoo.config import PAD_ID, Recipe, to_dict
+from zoo.config import PAD_ID, Recipe
+from zoo.config_values import to_dict
 from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.models.seq2seq import Seq2Seq
 from zoo.runs import choose_weights, prepare_folder, run_vocabulary, train_model

@@ -13,7 +13,8 @@ from zoo.arrays import named_arrays
 from zoo.batching import length_sorted_chunks, original_order, power_of_two, source_batch
 from zoo.checkpoints import Checkpoint, write_checkpoint
 from zoo.compiling import compiled
-from zoo.config import END_ID, PAD_ID, START_ID, to_dict
+from zoo.config import END_ID, PAD_ID, START_ID
+from zoo.config_values import to_dict
 from zoo.models.seq2seq import Seq2Seq
 from zoo.texts import checked_texts
 from zoo.tokenizer import Tokenizer
@@ -249,7 +250,8 @@ class Translator:
 def from_checkpoint(checkpoint: Checkpoint) -> Translator:
     """The translator that a checkpoint describes."""
     from zoo.arrays import assign_arrays
-    from zoo.config import ModelConfig, from_dict
+    from zoo.config import ModelConfig
+    from zoo.config_values import from_dict
 
     model = Seq2Seq(from_dict(ModelConfig, checkpoint.config))
     model.build()

@@ -10,7 +10,7 @@ import zoo
 from zoo.arrays import named_arrays
 from zoo.classification import task
 from zoo.classification.data import open_examples
-from zoo.config import override
+from zoo.config_values import override
 
 
 def write(path, lines):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.config import TaggerConfig, TrainingConfig, override
+from zoo.config import TaggerConfig, TrainingConfig
+from zoo.config_values import override
 from zoo.labelled_corpus import NO_LABEL
 from zoo.labelling import task
 from zoo.labelling.data import SentenceReader

@@ -9,7 +9,8 @@ import pytest
 
 import zoo
 from zoo.arrays import load_arrays, named_arrays
-from zoo.config import ModelConfig, Recipe, TrainingConfig, from_dict, to_dict
+from zoo.config import ModelConfig, Recipe, TrainingConfig
+from zoo.config_values import from_dict, to_dict
 from zoo.encoded_corpus import encode_corpus
 from zoo.tokenizer import Tokenizer, train_tokenizer
 from zoo.translation import task
