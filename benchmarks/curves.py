@@ -54,6 +54,7 @@ def losses(options):
     import keras
 
     from zoo.batching import BatchStream
+
     try:
         from zoo.config_values import override
     except ImportError:  # A checkout from before that module.

@@ -11,26 +11,32 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
+from keras_transformer.training.lora import merged_kernel
+
 
 def named_arrays(model) -> dict[str, np.ndarray]:
-    """The weights of a Keras model by path, without the model's own name: one name for a tied weight."""
+    """The weights of a Keras model by path, without the model's own name: one name for a tied weight.
+
+    What dense layers learn by LoRA is merged into their kernels.
+    """
     arrays = {}
-    for weight in model.weights:
-        name = weight.path.removeprefix(f"{model.name}/")
+    for name, weight in _named_weights(model):
         if name in arrays:
             raise ValueError(f"Two weights of the model have the path {name!r}. Give their layers different names.")
         arrays[name] = np.asarray(weight)
+    for dense in _adapted(model):
+        arrays[dense._kernel.path.removeprefix(f"{model.name}/")] = merged_kernel(dense)
     return arrays
 
 
 def assign_arrays(model, arrays: Mapping[str, np.ndarray], origin: str) -> None:
-    """Puts named arrays into a model of the same architecture.
+    """Puts named arrays into a model of the same architecture; LoRA begins anew from them.
 
     Raises:
         ValueError: If an array is missing, left over or of another shape; the message names it and `origin`.
             The model is unchanged then.
     """
-    weights = {w.path.removeprefix(f"{model.name}/"): w for w in model.weights}
+    weights = dict(_named_weights(model))
     missing, unknown = weights.keys() - arrays.keys(), arrays.keys() - weights.keys()
     if missing or unknown:
         raise ValueError(
@@ -45,6 +51,21 @@ def assign_arrays(model, arrays: Mapping[str, np.ndarray], origin: str) -> None:
             )
     for name, weight in weights.items():
         weight.assign(arrays[name].astype("float32"))
+    for dense in _adapted(model):
+        dense.lora_kernel_b.assign(np.zeros(dense.lora_kernel_b.shape, "float32"))
+
+
+def _adapted(model):
+    """The dense layers that learn by LoRA."""
+    return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
+
+
+def _named_weights(model):
+    """(name, variable) of all weights but those of LoRA."""
+    left_out = {id(v) for dense in _adapted(model) for v in (dense.lora_kernel_a, dense.lora_kernel_b)}
+    for weight in model.weights:
+        if id(weight) not in left_out:
+            yield weight.path.removeprefix(f"{model.name}/"), weight
 
 
 def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], facts: Mapping | None = None) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import keras
 import numpy as np
 
-from keras_transformer.training.averaging import average_arrays
+from keras_transformer.training import average_arrays, enable_lora
 from zoo.arrays import assign_arrays, named_arrays, write_whole
 from zoo.batching import BatchStream, Corpus
 from zoo.config import PAD_ID, EncoderConfig, Recipe, TrainingConfig
@@ -24,15 +24,14 @@ from zoo.trainer import Split, Trainer, teacher_forced
 from zoo.vocabularies import Vocabulary, read_vocabulary
 
 
-def check_settings(settings: TrainingConfig, scores: Sequence[str]) -> None:
-    """Raises `ValueError` for settings that a training on labelled rows has no use for."""
+def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequence[str]) -> None:
+    """Raises `ValueError` for a score that a task does not know, or settings that it has no use for."""
     if settings.score not in scores:
         raise ValueError(f"`score` must here be one of {', '.join(scores)}. Received: score={settings.score!r}.")
-    if settings.subword_dropout:
-        raise ValueError(
-            "`subword_dropout` is for translation only. "
-            f"Received: subword_dropout={settings.subword_dropout}. Set it to 0."
-        )
+    for name in unused:
+        default, value = getattr(TrainingConfig, name), getattr(settings, name)
+        if value != default:
+            raise ValueError(f"`{name}` has no meaning here. Received: {name}={value}. Leave it at {default}.")
 
 
 def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
@@ -171,7 +170,10 @@ def train_predictor(
         predictor = make(model, card)
         if initial is not None:
             _start_from(initial, predictor)
-    log(f"{model.count_params():,} parameters, vocabulary of {model.config.vocabulary_size:,}")
+        restrict(model, settings)
+    learning = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
+    part = "" if learning == model.count_params() else f", of which {learning:,} learn"
+    log(f"{model.count_params():,} parameters{part}; vocabulary of {model.config.vocabulary_size:,}")
     look = make_look(predictor)
     if settings.token_dropout:
         words = predictor.tokenizer
@@ -205,6 +207,25 @@ def _start_from(initial, predictor):
     same = (initial.task, initial.labels) == (predictor.task, predictor.labels)
     taken = {name: array for name, array in given.items() if same or name.startswith("text_encoder/")}
     assign_arrays(predictor.model, {**own, **taken}, "The checkpoint to start from")
+
+
+def restrict(model: keras.Model, settings: TrainingConfig) -> None:
+    """Lets only a part of the encoder learn, if the settings say so.
+
+    Raises:
+        ValueError: If more layers are to be frozen than there are.
+    """
+    layers = model.text_encoder.layers_from_below()
+    if settings.frozen_layers > len(layers):
+        raise ValueError(
+            f"`frozen_layers` must be at most {len(layers)}, the embeddings and {len(layers) - 1} blocks. "
+            f"Received: frozen_layers={settings.frozen_layers}."
+        )
+    if settings.lora_rank:
+        enable_lora(model.text_encoder, settings.lora_rank)
+    for level in layers[: settings.frozen_layers]:
+        for layer in level:
+            layer.trainable = False
 
 
 def _check_corpus(corpus, folder):

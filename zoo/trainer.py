@@ -10,15 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 import keras
 import numpy as np
 
-from keras_transformer.training import (
-    InverseSquareRoot,
-    PerUpdate,
-    TokenCrossEntropy,
-    average_arrays,
-    prepare_replicas,
-)
+from keras_transformer.training import TokenCrossEntropy, average_arrays, prepare_replicas
 from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
 from zoo.config import PAD_ID, TrainingConfig
+from zoo.optimizers import make_optimizer
 from zoo.progress import Progress
 from zoo.scalars import ScalarLog
 
@@ -70,7 +65,7 @@ class Trainer:
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
         with strategy.scope() if strategy else contextlib.nullcontext():
             prepare_replicas(model).compile(
-                optimizer=make_optimizer(config, model.config.hidden_dim, self.accumulation),
+                optimizer=make_optimizer(config, model, self.accumulation),
                 loss=TokenCrossEntropy(config.label_smoothing, pad_label, reduction="sum"),
             )
             # Past Keras's tracking of attributes, as `compile` sets it.
@@ -233,23 +228,6 @@ class _UpdateMean(keras.metrics.Mean):
 def accumulation_steps(config: TrainingConfig, replicas: int = 1) -> int:
     """Micro-batches to an update, so that a device has about `micro_batch_tokens` positions at once."""
     return -(-config.batch_tokens // (replicas * config.micro_batch_tokens or config.batch_tokens))
-
-
-def make_optimizer(config: TrainingConfig, hidden_dim: int, accumulation: int = 1) -> keras.optimizers.Optimizer:
-    """Adam with the betas and epsilon of Vaswani et al. (2017), section 5.3, under the schedule of `config`."""
-    tail = {"total_steps": config.steps, "cooldown_steps": config.cooldown_steps}
-    if config.peak_learning_rate:
-        schedule = InverseSquareRoot(config.peak_learning_rate, config.warmup_steps, **tail)
-    else:
-        schedule = InverseSquareRoot.noam(hidden_dim, config.warmup_steps, **tail)
-    if accumulation > 1:
-        schedule = PerUpdate(schedule, accumulation)
-    values = {"learning_rate": schedule, "beta_1": 0.9, "beta_2": 0.98, "epsilon": 1e-9}
-    if keras.backend.backend() == "tensorflow":
-        from zoo.tf.adam import Adam
-
-        return Adam(**values, accumulation_steps=accumulation)
-    return keras.optimizers.Adam(**values, gradient_accumulation_steps=accumulation if accumulation > 1 else None)
 
 
 def micro_batches(

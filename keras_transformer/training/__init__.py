@@ -1,8 +1,17 @@
-"""What training a Transformer needs beside Keras: its loss, its schedule, averaged checkpoints."""
+"""What training a Transformer needs beside Keras: its loss, its schedule, averaged checkpoints, LoRA."""
 
 from keras_transformer.training.averaging import average_arrays
+from keras_transformer.training.lora import enable_lora, merged_kernel
 from keras_transformer.training.losses import TokenCrossEntropy
 from keras_transformer.training.replicas import prepare_replicas
 from keras_transformer.training.schedules import InverseSquareRoot, PerUpdate
 
-__all__ = ["InverseSquareRoot", "PerUpdate", "TokenCrossEntropy", "average_arrays", "prepare_replicas"]
+__all__ = [
+    "InverseSquareRoot",
+    "PerUpdate",
+    "TokenCrossEntropy",
+    "average_arrays",
+    "enable_lora",
+    "merged_kernel",
+    "prepare_replicas",
+]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.batching import BatchStream, token_batches
-from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, framed_rows, split_labels
+from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, TokenDropout, framed_rows, split_labels
 from zoo.token_rows import TokenRows
 
 
@@ -77,3 +77,17 @@ def test_a_stream_resumes():
 def test_labels_are_split_off():
     inputs, labels = split_labels({"token_ids": 1, "segment_ids": 2, "labels": 3})
     assert inputs == {"token_ids": 1, "segment_ids": 2} and labels == 3
+
+
+def test_dropped_tokens():
+    """About as many as asked for, others in each epoch, the same again for the same seed; never special ones."""
+    whole = corpus(step_labels=False)
+    dropped = TokenDropout(whole, 0.3, 1, (4, 5), seed=1)
+    first, second = (dropped.epoch(epoch).tokens for epoch in (0, 1))
+    gone = first.ids != whole.tokens.ids
+    assert (first.ids[gone] == 1).all() and not np.isin(whole.tokens.ids[gone], (4, 5)).any()
+    assert abs(gone.mean() - 0.3) < 4 * np.sqrt(0.21 / gone.size) and (first.ids != second.ids).any()
+    np.testing.assert_array_equal(dropped.epoch(0).tokens.ids, first.ids)
+    stream = BatchStream(dropped, 64, seed=1)
+    assert any((batch["token_ids"] == 1).any() for batch, _ in zip(stream, range(3)))
+    assert dropped.epoch(0).labels is whole.labels

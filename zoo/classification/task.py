@@ -58,7 +58,7 @@ def train(
             or has one class only, or the dev corpus has a class that the training corpus has not.
     """
     settings, card = recipe.training, dict(card or {})
-    check_settings(settings, _SCORES)
+    check_settings(settings, _SCORES, unused=["subword_dropout"])
     names = class_names(train_examples)
     classes, texts = class_numbers(train_examples, names)
     log(f"{train_examples.report}; classes: {_counts(classes, names)}")

@@ -57,7 +57,7 @@ def train(
             or the dev corpus has a label that the training corpus has not.
     """
     settings = recipe.training
-    check_settings(settings, _SCORES)
+    check_settings(settings, _SCORES, unused=["subword_dropout"])
     names = label_names(train_sentences)
     if settings.score == "span_f1" and not is_bio(names):
         raise ValueError(f"The score span_f1 needs labels O, B-type and I-type. Received: {', '.join(names)}.")

@@ -23,7 +23,7 @@ from zoo.config import PAD_ID, Recipe
 from zoo.config_values import to_dict
 from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.models.seq2seq import Seq2Seq
-from zoo.runs import choose_weights, prepare_folder, run_vocabulary, train_model
+from zoo.runs import check_settings, choose_weights, prepare_folder, run_vocabulary, train_model
 from zoo.scores import Score
 from zoo.tokenizer import Tokenizer
 from zoo.translation.data import PairReader
@@ -72,8 +72,9 @@ def train(
             raise ValueError(f"`initial` must be a translator. Received: {type(initial).__name__}.")
         _check_sizes(initial.model.config, recipe.model)
         tokenizer = initial.tokenizer
-    folder = prepare_folder(folder, recipe)
     settings, card = recipe.training, dict(card or {})
+    check_settings(settings, ("bleu", "loss"), ["token_dropout", "frozen_layers", "layer_decay", "lora_rank"])
+    folder = prepare_folder(folder, recipe)
     texts = functools.partial(itertools.chain.from_iterable, train_pairs)
     tokenizer = run_vocabulary(folder, tokenizer, texts, recipe.model.vocabulary_size)
     corpus = _encode(train_pairs, tokenizer, settings, folder, log)

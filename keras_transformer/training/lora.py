@@ -1,0 +1,49 @@
+"""Low-rank adaptation of the dense layers inside a layer or model."""
+
+import keras
+import numpy as np
+
+
+def enable_lora(layer: keras.layers.Layer, rank: int, alpha: float | None = None) -> list[keras.layers.Dense]:
+    """Freezes a layer and lets each dense layer inside it learn a change of low rank (LoRA: Hu et al. 2022).
+
+        W' = W + alpha / rank A B,  A [in, rank], B [rank, out] = 0
+
+    By Keras's own `Dense.enable_lora`, for all dense layers of attention and feed-forward layers below. `.keras` and
+    weights files hold W', which a model without LoRA reads; `merged_kernel` gives it too.
+
+    Args:
+        layer: A built layer or model, such as an `Encoder`. Call it before `compile`.
+        rank: Rank of the changes.
+        alpha: Scale of the changes; `rank` by default.
+
+    Returns:
+        The dense layers that now learn.
+
+    Raises:
+        ValueError: If `rank` is not positive, `layer` is not built, has no dense layer inside or learns so already;
+            it is unchanged then.
+    """
+    if not isinstance(rank, int) or rank < 1:
+        raise ValueError(f"`rank` must be a positive integer. Received: rank={rank!r}.")
+    found = [sublayer for sublayer in layer._flatten_layers() if isinstance(sublayer, keras.layers.Dense)]
+    if not found or not all(dense.built for dense in found) or any(dense.lora_enabled for dense in found):
+        raise ValueError(
+            "`layer` must be built, have dense layers inside and no LoRA yet. "
+            f"Received: {layer.name}, with {len(found)} dense layers, of which "
+            f"{sum(dense.built for dense in found)} are built and {sum(dense.lora_enabled for dense in found)} have it."
+        )
+    for variable in layer.variables:
+        variable.trainable = False
+    for dense in found:
+        dense.enable_lora(rank, lora_alpha=alpha)
+    return found
+
+
+def merged_kernel(dense: keras.layers.Dense) -> np.ndarray:
+    """The float32 kernel of a dense layer, with what it learned by LoRA."""
+    kernel = np.asarray(dense._kernel, "float32")
+    if not dense.lora_enabled:
+        return kernel
+    scale = np.float32(dense.lora_alpha / dense.lora_rank)
+    return kernel + scale * (np.asarray(dense.lora_kernel_a) @ np.asarray(dense.lora_kernel_b))
