@@ -5,7 +5,7 @@ import os
 
 from zoo import checkpoints
 
-TASKS = ("translation", "classification", "labelling")
+TASKS = ("translation", "classification", "labelling", "pretraining")
 
 
 def load(name_or_folder: str | os.PathLike):
@@ -13,7 +13,8 @@ def load(name_or_folder: str | os.PathLike):
 
     Returns:
         For the task `translation` a `zoo.translation.translator.Translator`, for `classification` a
-        `zoo.classification.classifier.TextClassifier`, for `labelling` a `zoo.labelling.tagger.WordTagger`.
+        `zoo.classification.classifier.TextClassifier`, for `labelling` a `zoo.labelling.tagger.WordTagger`, for
+        `pretraining` a `zoo.pretraining.encoder.MaskedEncoder`.
 
     Raises:
         ValueError: If there is no such checkpoint, or a file of it is missing or altered.

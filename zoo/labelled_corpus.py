@@ -1,4 +1,4 @@
-"""Encoded texts with a label each, or a label for every token, as a corpus that batches are cut from. NumPy only."""
+"""Encoded texts, with a label each or for every token, as a corpus that batches are cut from. NumPy only."""
 
 import dataclasses
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ class LabelledCorpus:
 
     Args:
         tokens: Ids, special ones included.
-        labels: Int `[rows]`, or rows of the lengths of `tokens`; NO_LABEL where there is none.
+        labels: Int `[rows]`, or rows of the lengths of `tokens`; NO_LABEL where there is none. None for plain texts.
         segments: Segment of every token, 0 or 1; None for single texts.
     """
 
     tokens: TokenRows
-    labels: np.ndarray | TokenRows
+    labels: np.ndarray | TokenRows | None = None
     segments: TokenRows | None = None
 
     def __len__(self):
@@ -39,13 +39,15 @@ class LabelledCorpus:
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
         """The chosen rows, and `fill` of padding, as int32 arrays.
 
-        `token_ids` `[B, T]`, with segments `segment_ids` `[B, T]`, and `labels` `[B]` or `[B, T]`.
+        `token_ids` `[B, T]`, with segments `segment_ids` `[B, T]`, and with labels `labels` `[B]` or `[B, T]`.
         """
         (width,) = widths
         batch = {"token_ids": self.tokens.padded(rows, width)}
         if self.segments is not None:
             batch["segment_ids"] = self.segments.padded(rows, width)
         batch = {name: np.pad(ids, ((0, fill), (0, 0))) for name, ids in batch.items()}
+        if self.labels is None:
+            return batch
         if isinstance(self.labels, TokenRows):
             labels = self.labels.padded(rows, width, NO_LABEL)
         else:

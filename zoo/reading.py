@@ -76,6 +76,21 @@ class TableRows:
                 yield line.split(b"\t")
 
 
+class LineRows:
+    """The lines of one file, plain or gzip (told by content), each a row of one cell.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: Path):
+        self._path = existing(path)
+
+    def __iter__(self) -> typing.Iterator[Row]:
+        with contextlib.closing(lines_of(self._path)) as lines:
+            yield from ((line,) for line in lines)
+
+
 class DatasetRows:
     """Features of a data set of tensorflow-datasets; its examples take the place of lines.
 

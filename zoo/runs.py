@@ -103,8 +103,15 @@ def train_model(
     log: Callable[[str], None],
     split: Split = teacher_forced,
     pad_label: int = PAD_ID,
+    masked: Callable[[BatchStream, int], Iterable] | None = None,
 ) -> dict[str, Mapping[str, np.ndarray]]:
     """Trains to the last step, from where an earlier run in `folder` stopped.
+
+    Args:
+        model, settings, folder, look, split, pad_label: Of `Trainer`; the folder is that of the run.
+        corpus: What batches are cut from.
+        log: Told what happens.
+        masked: `(batches, number of the first) -> batches`, what is done to the batches of the corpus.
 
     Returns:
         The weights that may be the final ones: averaged, the best so far, their mean.
@@ -122,6 +129,8 @@ def train_model(
             f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
             f"{trainer.accumulation} micro-batch{'es' * (trainer.accumulation > 1)} each"
         )
+    if masked is not None:
+        batches = masked(batches, trainer.step)
     average, best = trainer.fit(batches), trainer.best()
     return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
 
@@ -147,6 +156,7 @@ def train_predictor(
     log: Callable[[str], None],
     strategy: Any = None,
     initial: Predictor | None = None,
+    masked: Callable[[BatchStream, int], Iterable] | None = None,
 ) -> Predictor:
     """Trains a predictor on labelled rows and writes it to `folder/checkpoint`.
 
@@ -157,6 +167,7 @@ def train_predictor(
         corpus: Rows to train on.
         recipe, folder, card, log, strategy: As for the `train` of a task; the folder is a prepared one.
         initial: Whose encoder to start from, and whose head too if it has the same task and labels.
+        masked: As for `train_model`.
 
     Raises:
         ValueError: If the run was begun with another corpus.
@@ -180,7 +191,7 @@ def train_predictor(
         corpus = TokenDropout(
             corpus, settings.token_dropout, words.unknown_id, (words.start_id, words.end_id), settings.seed
         )
-    candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL)
+    candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL, masked)
     chosen = choose_weights(model, candidates, look, log)
     final = make_model()
     final.build()
@@ -230,7 +241,7 @@ def restrict(model: keras.Model, settings: TrainingConfig) -> None:
 
 def _check_corpus(corpus, folder):
     """The digest of the corpus is kept in the folder of a run."""
-    labels = corpus.labels if isinstance(corpus.labels, tuple) else (corpus.labels,)
+    labels = corpus.labels if isinstance(corpus.labels, tuple) else () if corpus.labels is None else (corpus.labels,)
     content = b"".join(np.ascontiguousarray(array).tobytes() for array in (*corpus.tokens, *labels))
     digest, path = hashlib.sha256(content).hexdigest().encode(), folder / "corpus.sha256"
     if not path.exists():

@@ -34,6 +34,7 @@ class Tokenizer:
     """
 
     start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
+    mask_id = UNKNOWN_ID  # Which no text has.
 
     def __init__(self, model: bytes):
         try:

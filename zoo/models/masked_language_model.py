@@ -1,0 +1,48 @@
+"""Encoder and tied output: the tokens that stand behind masks."""
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.dense import Dense
+from zoo.config import EncoderConfig
+from zoo.models.encoder_model import EncoderModel
+
+
+@keras.saving.register_keras_serializable("zoo")
+class MaskedLanguageModel(EncoderModel):
+    """Which tokens some steps hold (Devlin et al. 2019, section 3.1), by the table of the embeddings.
+
+        logits = LayerNorm(gelu(TextEncoder(ids)[positions] W + b)) E^T + c
+
+    Axes: B batch, T steps, M masked steps, V vocabulary.
+
+    Args:
+        config: Sizes and rates.
+
+    Call arguments:
+        inputs: As for `TextEncoder`, with int `positions` `[B, M]`, the steps asked for.
+
+    Returns:
+        Logits `[B, M, V]` in the compute dtype.
+    """
+
+    def __init__(self, config: EncoderConfig, **kwargs):
+        kwargs.setdefault("name", "masked_language_model")
+        super().__init__(config, **kwargs)
+        policy = self.dtype_policy
+        self.transform = Dense(config.hidden_dim, "gelu", dtype=policy, name="transform")
+        self.norm = keras.layers.LayerNormalization(epsilon=config.epsilon, dtype=policy, name="norm")
+
+    def build(self, inputs_shape=None):
+        vectors = (None, None, self.config.hidden_dim)
+        self.transform.build(vectors)
+        self.norm.build(vectors)
+        self.output_bias = self.add_weight(
+            name="output_bias", shape=(self.config.vocabulary_size,), initializer="zeros"
+        )
+        super().build()
+
+    def call(self, inputs, training=None):
+        x = ops.take_along_axis(super().call(inputs), inputs["positions"][:, :, None], axis=1)
+        logits = self.text_encoder.embedding.logits(self.norm(self.transform(x)))
+        return logits + ops.cast(self.output_bias, logits.dtype)

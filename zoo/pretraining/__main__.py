@@ -1,0 +1,64 @@
+"""Command line: `python -m zoo.pretraining train | evaluate`."""
+
+import argparse
+import pathlib
+import sys
+
+from zoo import command_line
+from zoo.command_line import add_command, log
+from zoo.pretraining.data import open_texts
+from zoo.pretraining.recipes import RECIPES
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; returns the exit status: 2 for what the caller can mend, told in one line."""
+    return command_line.run(_parser(), arguments)
+
+
+def run_train(options) -> None:
+    """Pretrains an encoder on plain texts, or goes on with one; `--initial` of the other tasks takes it."""
+    from zoo.pretraining import task
+
+    arguments = command_line.training(options, RECIPES, "zoo.pretraining")
+    task.train(train_texts=_texts(options), dev_texts=_texts(options, "dev_"), **arguments)
+    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+
+
+def run_evaluate(options) -> None:
+    """Prints how many masked tokens are guessed right, and the perplexity, with their 95 % intervals."""
+    import zoo
+    from zoo.pretraining import task
+
+    for score in task.evaluate(zoo.load(options.checkpoint), _texts(options)):
+        print(score)
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m zoo.pretraining", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    train = add_command(commands, "train", run_train)
+    _add_corpus(train)
+    _add_corpus(train, "dev-")
+    command_line.add_training(train, RECIPES)
+
+    evaluate = add_command(commands, "evaluate", run_evaluate)
+    evaluate.add_argument("--checkpoint", required=True, help="name or folder")
+    _add_corpus(evaluate)
+    return parser
+
+
+def _add_corpus(command, prefix=""):
+    group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
+    group.add_argument(f"--{prefix}data", required=True, help="file with a text a line, gzip or not, or tfds:NAME")
+    group.add_argument(f"--{prefix}columns", type=int, nargs="+", help="columns of a TSV or .csv file, from 0")
+    group.add_argument(f"--{prefix}features", nargs="+", help="of a tfds data set: its texts")
+    group.add_argument(f"--{prefix}split", default="train" if not prefix else "validation", help="of a tfds data set")
+
+
+def _texts(options, prefix=""):
+    return open_texts(**{name: getattr(options, prefix + name) for name in ("data", "columns", "features", "split")})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""An encoder that was pretrained to guess masked tokens."""
+
+import os
+
+import numpy as np
+from keras import ops
+
+from zoo.arrays import assign_arrays, named_arrays
+from zoo.batching import length_sorted_chunks
+from zoo.checkpoints import Checkpoint, write_checkpoint
+from zoo.compiling import compiled
+from zoo.config import EncoderConfig
+from zoo.config_values import from_dict, to_dict
+from zoo.labelled_corpus import NO_LABEL
+from zoo.models.masked_language_model import MaskedLanguageModel
+from zoo.pretrained import PretrainedEncoder
+from zoo.token_rows import TokenRows
+from zoo.vocabularies import Vocabulary, read_vocabulary
+
+
+class MaskedEncoder(PretrainedEncoder):
+    """A `PretrainedEncoder` that still has the output of its pretraining.
+
+    Args:
+        model: The Keras model.
+        tokenizer: Its vocabulary.
+        max_tokens: Longer texts are cut.
+        card: What a checkpoint says of itself; see `zoo.checkpoints`.
+    """
+
+    task = "pretraining"
+
+    def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
+        super().__init__(model, tokenizer, max_tokens)
+        self.card = dict(card or {})
+        self._guess = compiled(model, self._judged)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> "MaskedEncoder":
+        """The one that a checkpoint describes."""
+        model = MaskedLanguageModel(from_dict(EncoderConfig, checkpoint.config))
+        model.build()
+        assign_arrays(model, checkpoint.arrays, "The checkpoint")
+        return cls(model, read_vocabulary(checkpoint.vocabulary), checkpoint.card["max_tokens"], checkpoint.card)
+
+    def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
+        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
+
+        Args:
+            folder: Must not exist yet.
+            half: Whether to store the weights as float16.
+        """
+        card = {**self.card, "task": self.task, "max_tokens": self.max_tokens}
+        checkpoint = Checkpoint(card, to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model)
+        return write_checkpoint(folder, checkpoint, half)
+
+    def guesses(self, rows: TokenRows, masker, batch_tokens: int = 16_384) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What the model says to rows that `masker`, a `zoo.tf.masking.TokenMasker`, hides tokens of.
+
+        Returns:
+            The hidden tokens, the guesses, and the log-probabilities of the hidden tokens, one behind the other.
+        """
+        found = []
+        for number, chunk in enumerate(length_sorted_chunks(rows.lengths, batch_tokens)):
+            batch = masker(rows.padded(chunk, int(rows.lengths[chunk].max())), number)
+            labels = np.asarray(batch["labels"])
+            inputs = np.asarray(batch["token_ids"]), np.asarray(batch["positions"])
+            judged = self._guess(*inputs, np.maximum(labels, 0))
+            real = labels != NO_LABEL
+            found.append((labels[real], *(ops.convert_to_numpy(part)[real] for part in judged)))
+        return tuple(np.concatenate(parts) for parts in zip(*found))
+
+    def _judged(self, token_ids, positions, labels):
+        inputs = {"token_ids": token_ids, "positions": positions}
+        log_probabilities = ops.log_softmax(ops.cast(self.model(inputs, training=False), "float32"))
+        gold = ops.take_along_axis(log_probabilities, labels[..., None], axis=-1)[..., 0]
+        return ops.argmax(log_probabilities, axis=-1), gold

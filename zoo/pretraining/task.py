@@ -1,0 +1,145 @@
+"""Pretraining an encoder on plain texts: corpus, vocabulary, masks, model and scores put together."""
+
+import dataclasses
+import functools
+import pathlib
+import typing
+from collections.abc import Callable, Iterable
+
+import keras
+import numpy as np
+
+from zoo.labelled_corpus import LabelledCorpus, framed_rows
+from zoo.models.masked_language_model import MaskedLanguageModel
+from zoo.pretrained import PretrainedEncoder
+from zoo.pretraining.encoder import MaskedEncoder
+from zoo.pretraining.recipes import EncoderRecipe
+from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor, with_encoder_of
+from zoo.scores import Score
+from zoo.token_rows import TokenRows
+from zoo.vocabularies import Vocabulary
+
+_DEV_SEED = 12345
+
+__all__ = ["MaskedEncoder", "evaluate", "from_checkpoint", "train"]
+
+from_checkpoint = MaskedEncoder.from_checkpoint
+
+
+def train(
+    recipe: EncoderRecipe,
+    train_texts: Iterable[str],
+    dev_texts: Iterable[str],
+    folder: str | pathlib.Path,
+    card: dict | None = None,
+    tokenizer: Vocabulary | None = None,
+    initial: PretrainedEncoder | None = None,
+    log: Callable[[str], None] = print,
+    strategy: typing.Any = None,
+) -> MaskedEncoder:
+    """Pretrains an encoder and writes it to `folder/checkpoint`; goes on where an earlier run in `folder` stopped.
+
+    The checkpoint is what `initial` of the other tasks' `train` takes. Long texts are cut into rows of `max_tokens`.
+
+    Args:
+        recipe: What to train and how. The vocabulary may become smaller.
+        train_texts, dev_texts: Such as the readers of `zoo.pretraining.data`.
+        folder: New, empty, or begun by the same recipe.
+        card: What the checkpoint shall say of itself.
+        tokenizer: A vocabulary to use; by default one is learned from the training texts.
+        initial: What to go on with, such as a BERT of `zoo.pretrained.load_bert` on texts of another field.
+        log: Told what happens.
+        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
+
+    Raises:
+        ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, or there is no text.
+    """
+    from zoo.tf.masking import MaskedBatches, TokenMasker
+
+    settings = recipe.training
+    check_settings(settings, ("accuracy", "loss"), unused=["subword_dropout", "token_dropout"])
+    folder = prepare_folder(folder, recipe)
+    tokenizer = initial.tokenizer if initial else tokenizer
+    tokenizer = run_vocabulary(folder, tokenizer, lambda: train_texts, recipe.model.vocabulary_size)
+    config = dataclasses.replace(with_encoder_of(initial, recipe.model), vocabulary_size=tokenizer.vocabulary_size)
+    longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
+    rows = encode_rows(train_texts, tokenizer, longest)
+    log(f"{len(rows.lengths):,} rows of {rows.ids.size:,} tokens; {_report(train_texts)}")
+    dev_rows = encode_rows(dev_texts, tokenizer, longest)
+    log(f"dev: {len(dev_rows.lengths):,} rows of {dev_rows.ids.size:,} tokens; {_report(dev_texts)}")
+    if not len(rows.lengths) or not len(dev_rows.lengths):
+        raise ValueError("There must be texts to learn from, and dev texts, which decide which checkpoint is kept.")
+    return train_predictor(
+        lambda model, card: MaskedEncoder(model, tokenizer, longest, card),
+        functools.partial(MaskedLanguageModel, config),
+        lambda encoder: DevSet(rows, dev_rows, encoder, settings.score, log),
+        LabelledCorpus(rows),
+        recipe,
+        folder,
+        dict(card or {}),
+        log,
+        strategy,
+        initial,
+        lambda batches, start: MaskedBatches(batches, TokenMasker(tokenizer, settings.seed), start),
+    )
+
+
+def evaluate(encoder: MaskedEncoder, texts: Iterable[str], resamples: int = 1000) -> list[Score]:
+    """How many masked tokens are guessed right, and the perplexity, with bootstrap intervals over tokens."""
+    rows = encode_rows(texts, encoder.tokenizer, encoder.max_tokens)
+    if not len(rows.lengths):
+        raise ValueError("There must be at least one text to evaluate on. Received: none.")
+    return _scores(*_guesses(encoder, rows), resamples)
+
+
+def encode_rows(texts: Iterable[str], tokenizer: Vocabulary, max_tokens: int) -> TokenRows:
+    """Texts as rows of at most `max_tokens` tokens, special ones included; nothing is left out."""
+    room = max_tokens - 2
+    parts = [[ids[i : i + room]] for ids in tokenizer.encode([*texts]) for i in range(0, len(ids), room)]
+    return framed_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]
+
+
+class DevSet:
+    """A look at the dev texts, the same tokens masked at each: loss and accuracy."""
+
+    def __init__(self, rows: TokenRows, dev_rows: TokenRows, encoder: MaskedEncoder, score: str, log: Callable):
+        self._rows, self._encoder, self._score = dev_rows, encoder, score
+        tokenizer = encoder.tokenizer
+        special = [0, tokenizer.start_id, tokenizer.end_id]
+        counts = np.bincount(rows.ids, minlength=tokenizer.vocabulary_size)
+        counts[special] = 0
+        gold, _, _ = _guesses(encoder, dev_rows)
+        self.unigram = 100 * float(np.mean(gold == counts.argmax()))
+        log(f"dev: {gold.size:,} masked tokens, of which {self.unigram:.2f} % are the most frequent token of training")
+
+    def __call__(self, model: keras.Model) -> dict[str, float]:
+        """`dev_loss`, `dev_accuracy` and `score`, higher being better."""
+        gold, guessed, log_probabilities = _guesses(self._encoder, self._rows)
+        figures = {"dev_loss": -float(log_probabilities.mean()), "dev_accuracy": 100 * float(np.mean(gold == guessed))}
+        return {**figures, "score": figures["dev_accuracy"] if self._score == "accuracy" else -figures["dev_loss"]}
+
+    def scores(self, encoder: MaskedEncoder, resamples: int) -> list[Score]:
+        """The scores of an encoder on the dev texts."""
+        return _scores(*_guesses(encoder, self._rows), resamples)
+
+
+def _guesses(encoder, rows):
+    from zoo.tf.masking import TokenMasker
+
+    return encoder.guesses(rows, TokenMasker(encoder.tokenizer, _DEV_SEED))
+
+
+def _scores(gold, guessed, log_probabilities, resamples):
+    right, generator = 100.0 * (gold == guessed), np.random.default_rng(_DEV_SEED)
+    samples = [generator.integers(0, gold.size, gold.size) for _ in range(resamples)]
+    signature = f"tokens:{gold.size}|masked:15%" + (f"|bs:{resamples}|seed:{_DEV_SEED}" if resamples else "")
+    scores = []
+    for name, values, final in (("masked accuracy", right, float), ("perplexity", -log_probabilities, np.exp)):
+        means = [final(values[rows].mean()) for rows in samples]
+        interval = float(np.ptp(np.quantile(means, [0.025, 0.975]))) / 2 if means else 0.0
+        scores.append(Score(name, float(final(values.mean())), interval, signature))
+    return scores
+
+
+def _report(texts):
+    return getattr(texts, "report", "")

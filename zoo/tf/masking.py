@@ -1,0 +1,74 @@
+"""Masks over tokens for masked language models, anew for each batch, in tf.data."""
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+import tensorflow as tf
+
+from zoo.labelled_corpus import NO_LABEL
+from zoo.tf.pipeline import training_dataset
+
+MASK_RATE = 0.15
+
+
+class TokenMasker:
+    """Hides tokens as BERT does (Devlin et al. 2019, section 3.1).
+
+    Of each row 15 % of the tokens, at least one, are to be guessed. Of these 80 % are shown as the mask, 10 % as any
+    token, 10 % as they are. Special tokens are neither guessed nor shown in place of others.
+
+    Args:
+        tokenizer: Whose ids they are; see `zoo.vocabularies`.
+        seed: Seed of the choice.
+    """
+
+    def __init__(self, tokenizer, seed: int):
+        special = [0, tokenizer.start_id, tokenizer.end_id, tokenizer.unknown_id, tokenizer.mask_id]
+        ordinary = np.ones(tokenizer.vocabulary_size, bool)
+        ordinary[special] = False
+        self._ordinary, self._others = tf.constant(ordinary), tf.constant(np.flatnonzero(ordinary), tf.int32)
+        self._mask_id, self._seed = tokenizer.mask_id, seed
+
+    def __call__(self, token_ids: tf.Tensor, number: tf.Tensor) -> dict[str, tf.Tensor]:
+        """`token_ids` `[B, T]` with masks, `positions` `[B, M]` to guess at, and the `labels` `[B, M]` there.
+
+        M is the most of any row; the other rows have NO_LABEL at their end. The same seed and `number` choose the same.
+        """
+        allowed = tf.gather(self._ordinary, token_ids)
+        total = tf.math.count_nonzero(allowed, axis=1, dtype=tf.float32)
+        counts = tf.cast(tf.where(total > 0, tf.maximum(1.0, tf.round(MASK_RATE * total)), 0), tf.int32)
+        draws = [tf.stack([self._seed, 3 * tf.cast(number, tf.int32) + i]) for i in range(3)]
+        order = tf.random.stateless_uniform(tf.shape(token_ids), draws[0]) - tf.cast(~allowed, tf.float32)
+        width = tf.maximum(1, tf.reduce_max(counts))
+        positions = tf.math.top_k(order, width).indices
+        chosen = tf.range(width) < counts[:, None]
+        gold = tf.gather(token_ids, positions, batch_dims=1)
+        kind = tf.random.stateless_uniform(tf.shape(gold), draws[1])
+        other = tf.random.stateless_uniform(tf.shape(gold), draws[2], 0, tf.size(self._others), tf.int32)
+        shown = tf.where(kind < 0.9, tf.gather(self._others, other), gold)
+        shown = tf.where(chosen, tf.where(kind < 0.8, self._mask_id, shown), gold)
+        rows = tf.broadcast_to(tf.range(tf.shape(gold)[0])[:, None], tf.shape(gold))
+        hidden = tf.tensor_scatter_nd_update(token_ids, tf.stack([rows, positions], -1), shown)
+        return {"token_ids": hidden, "positions": positions, "labels": tf.where(chosen, gold, NO_LABEL)}
+
+
+class MaskedBatches:
+    """Batches with masks, made ahead by tf.data.
+
+    Args:
+        batches: With `token_ids`; those of `zoo.batching.BatchStream`.
+        masker: What hides tokens.
+        start: Number of the first batch.
+    """
+
+    def __init__(self, batches: Iterable, masker: TokenMasker, start: int):
+        self._batches, self._masker, self._start = batches, masker, start
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        numbered = tf.data.Dataset.zip(tf.data.Dataset.counter(self._start), training_dataset(self._batches))
+        masked = numbered.map(lambda number, batch: self._masker(batch["token_ids"], number))
+        return masked.prefetch(4).as_numpy_iterator()
+
+    def position(self, consumed: int) -> tuple[int, int]:
+        """As of the batches."""
+        return self._batches.position(consumed)
