@@ -135,10 +135,9 @@ class TrainingConfig:
         peak_learning_rate: Rate at the end of the warm-up; 0 for Noam's `(hidden_dim * warmup_steps)**-0.5`.
         cooldown_steps: Last steps, over which the rate falls linearly to zero; 0 for none.
         label_smoothing: Mass spread evenly over the vocabulary.
-        subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none. For
-            translation.
+        subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
         token_dropout: Probability of reading the unknown token in place of a token of training text (word dropout:
-            Iyyer et al. 2015); 0 for none. This and the next three are for classification and labelling.
+            Iyyer et al. 2015); 0 for none. This and the next three are not for translation.
         frozen_layers: Layers of the encoder, from below, that stay as they are: 1 for the embeddings, 1 + n for n
             blocks too; 0 for none.
         layer_decay: By what the learning rate of a layer of the encoder falls to that of the layer below (Howard and

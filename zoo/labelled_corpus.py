@@ -1,7 +1,7 @@
 """Encoded texts, with a label each or for every token, as a corpus that batches are cut from. NumPy only."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,6 +57,21 @@ class LabelledCorpus:
 
 
 @dataclass(frozen=True, eq=False)
+class SampledRows:
+    """A corpus that is encoded anew for each epoch.
+
+    Args:
+        encode: The corpus as training sees it in an epoch.
+    """
+
+    encode: Callable[[int], LabelledCorpus]
+
+    def epoch(self, epoch: int) -> LabelledCorpus:
+        """The corpus as training sees it in this epoch."""
+        return self.encode(epoch)
+
+
+@dataclass(frozen=True, eq=False)
 class TokenDropout:
     """A corpus that shows the unknown token in place of some others, of other ones in each epoch.
 
@@ -68,7 +83,7 @@ class TokenDropout:
         seed: Of the choice.
     """
 
-    corpus: LabelledCorpus
+    corpus: LabelledCorpus | SampledRows
     rate: float
     unknown_id: int
     kept_ids: tuple[int, ...]
@@ -76,10 +91,11 @@ class TokenDropout:
 
     def epoch(self, epoch: int) -> LabelledCorpus:
         """The corpus as training sees it in this epoch."""
-        ids, offsets = self.corpus.tokens
+        corpus = self.corpus.epoch(epoch)
+        ids, offsets = corpus.tokens
         dropped = np.random.default_rng((self.seed, epoch)).random(len(ids)) < self.rate
         dropped &= ~np.isin(ids, self.kept_ids)
-        return dataclasses.replace(self.corpus, tokens=TokenRows(np.where(dropped, self.unknown_id, ids), offsets))
+        return dataclasses.replace(corpus, tokens=TokenRows(np.where(dropped, self.unknown_id, ids), offsets))
 
 
 def split_labels(batch: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray]:

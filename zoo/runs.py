@@ -16,15 +16,15 @@ from zoo.arrays import assign_arrays, named_arrays, write_whole
 from zoo.batching import BatchStream, Corpus
 from zoo.config import PAD_ID, EncoderConfig, Recipe, TrainingConfig
 from zoo.config_values import from_dict, to_dict
-from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, TokenDropout, split_labels
+from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, SampledRows, TokenDropout, split_labels
 from zoo.predictor import Predictor
 from zoo.scores import Score
-from zoo.tokenizer import train_tokenizer
+from zoo.tokenizer import SampledTokenizer, Tokenizer, train_tokenizer
 from zoo.trainer import Split, Trainer, teacher_forced
 from zoo.vocabularies import Vocabulary, read_vocabulary
 
 
-def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequence[str]) -> None:
+def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequence[str] = ()) -> None:
     """Raises `ValueError` for a score that a task does not know, or settings that it has no use for."""
     if settings.score not in scores:
         raise ValueError(f"`score` must here be one of {', '.join(scores)}. Received: score={settings.score!r}.")
@@ -149,7 +149,7 @@ def train_predictor(
     make: Callable[[keras.Model, dict], Predictor],
     make_model: Callable[..., keras.Model],
     make_look: Callable[[Predictor], Look],
-    corpus: LabelledCorpus,
+    encode: Callable[[Vocabulary | SampledTokenizer], LabelledCorpus],
     recipe: Recipe,
     folder: pathlib.Path,
     card: dict,
@@ -164,7 +164,7 @@ def train_predictor(
         make: `(model, card) -> predictor`.
         make_model: `(dtype=...) -> model`, not yet built.
         make_look: `predictor -> look` at the dev set, which chooses the weights and scores them.
-        corpus: Rows to train on.
+        encode: `tokenizer -> rows` to train on.
         recipe, folder, card, log, strategy: As for the `train` of a task; the folder is a prepared one.
         initial: Whose encoder to start from, and whose head too if it has the same task and labels.
         masked: As for `train_model`.
@@ -172,7 +172,6 @@ def train_predictor(
     Raises:
         ValueError: If the run was begun with another corpus.
     """
-    _check_corpus(corpus, folder)
     settings = recipe.training
     keras.utils.set_random_seed(settings.seed)
     with strategy.scope() if strategy else contextlib.nullcontext():
@@ -182,15 +181,13 @@ def train_predictor(
         if initial is not None:
             _start_from(initial, predictor)
         restrict(model, settings)
+    corpus = encode(predictor.tokenizer)
+    _check_corpus(corpus, folder)
     learning = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
     part = "" if learning == model.count_params() else f", of which {learning:,} learn"
     log(f"{model.count_params():,} parameters{part}; vocabulary of {model.config.vocabulary_size:,}")
     look = make_look(predictor)
-    if settings.token_dropout:
-        words = predictor.tokenizer
-        corpus = TokenDropout(
-            corpus, settings.token_dropout, words.unknown_id, (words.start_id, words.end_id), settings.seed
-        )
+    corpus = _noisy(corpus, encode, predictor.tokenizer, settings)
     candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL, masked)
     chosen = choose_weights(model, candidates, look, log)
     final = make_model()
@@ -218,6 +215,21 @@ def _start_from(initial, predictor):
     same = (initial.task, initial.labels) == (predictor.task, predictor.labels)
     taken = {name: array for name, array in given.items() if same or name.startswith("text_encoder/")}
     assign_arrays(predictor.model, {**own, **taken}, "The checkpoint to start from")
+
+
+def _noisy(corpus, encode, tokenizer, settings):
+    """The corpus with the noise that the settings ask for, another in each epoch."""
+    if settings.subword_dropout:
+        if not isinstance(tokenizer, Tokenizer):
+            raise ValueError(
+                "`subword_dropout` skips merges, which the word pieces of a BERT are not made by. "
+                f"Received: subword_dropout={settings.subword_dropout}. Set it to 0."
+            )
+        corpus = SampledRows(lambda epoch: encode(tokenizer.sampled(settings.subword_dropout, (settings.seed, epoch))))
+    if settings.token_dropout:
+        kept = tokenizer.start_id, tokenizer.end_id
+        corpus = TokenDropout(corpus, settings.token_dropout, tokenizer.unknown_id, kept, settings.seed)
+    return corpus
 
 
 def restrict(model: keras.Model, settings: TrainingConfig) -> None:

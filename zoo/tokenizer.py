@@ -102,6 +102,10 @@ class Tokenizer:
             return self._merge_sampler.encode(texts, dropout, np.random.default_rng(seed))
         return self._processor.encode(list(texts))
 
+    def sampled(self, dropout: float, seed: int | typing.Sequence[int]) -> "SampledTokenizer":
+        """This tokenizer with `dropout` in all that it encodes; `seed` makes the same calls repeatable."""
+        return SampledTokenizer(self._merge_sampler, dropout, seed)
+
     def decode(self, ids: typing.Iterable[typing.Sequence[int]]) -> list[str]:
         """Texts of rows of ids; special ids count as absent, wherever they stand.
 
@@ -126,6 +130,19 @@ class Tokenizer:
         starts = [i for i, piece in enumerate(pieces) if piece.startswith("\u2581") or i == 0]
         spans = list(zip(starts, [*starts[1:], len(pieces)]))
         return [self.decode([ids[first:last]])[0].strip() for first, last in spans], spans
+
+
+class SampledTokenizer:
+    """Text to ids of subwords with BPE-dropout (`zoo.subword_dropout`); see `Tokenizer.sampled`."""
+
+    start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
+
+    def __init__(self, sampler: MergeSampler, dropout: float, seed: int | typing.Sequence[int]):
+        self._sampler, self._dropout, self._rng = sampler, dropout, np.random.default_rng(seed)
+
+    def encode(self, texts: typing.Sequence[str]) -> list[list[int]]:
+        """Ids of each text, without special ids; other ones at each call."""
+        return self._sampler.encode(texts, self._dropout, self._rng)
 
 
 def train_tokenizer(

@@ -58,7 +58,7 @@ def train(
             or has one class only, or the dev corpus has a class that the training corpus has not.
     """
     settings, card = recipe.training, dict(card or {})
-    check_settings(settings, _SCORES, unused=["subword_dropout"])
+    check_settings(settings, _SCORES)
     names = class_names(train_examples)
     classes, texts = class_numbers(train_examples, names)
     log(f"{train_examples.report}; classes: {_counts(classes, names)}")
@@ -69,21 +69,25 @@ def train(
     flat = lambda: (text for parts in texts for text in parts)  # noqa: E731
     folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
-    tokenizer = run_vocabulary(folder, tokenizer, flat, recipe.model.vocabulary_size)
+    vocabulary = run_vocabulary(folder, tokenizer, flat, recipe.model.vocabulary_size)
     pairs = len(texts[0]) == 2
     config = with_encoder_of(initial, recipe.model)
-    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_classes": len(names), "num_texts": 1 + pairs}
+    sizes = {"vocabulary_size": vocabulary.vocabulary_size, "num_classes": len(names), "num_texts": 1 + pairs}
     config = dataclasses.replace(config, **sizes, num_segments=max(config.num_segments, 2 * pairs))
     longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
     singles = texts if pairs else [text for (text,) in texts]
-    tokens, segments, cut = encode_texts(singles, tokenizer, pairs, longest)
-    if len(cut):
-        log(f"{len(cut):,} texts of more than {longest} tokens were cut")
+
+    def encode(tokenizer):
+        tokens, segments, cut = encode_texts(singles, tokenizer, pairs, longest)
+        if len(cut) and tokenizer is vocabulary:
+            log(f"{len(cut):,} texts of more than {longest} tokens were cut")
+        return LabelledCorpus(tokens, np.array(classes, "int32"), segments if pairs else None)
+
     return train_predictor(
-        lambda model, card: TextClassifier(model, tokenizer, names, card, longest),
+        lambda model, card: TextClassifier(model, vocabulary, names, card, longest),
         functools.partial(Classifier, config),
         lambda classifier: DevSet(dev_classes, dev_texts, classifier, settings.score),
-        LabelledCorpus(tokens, np.array(classes, "int32"), segments if pairs else None),
+        encode,
         recipe,
         folder,
         card,

@@ -57,7 +57,7 @@ def train(
             or the dev corpus has a label that the training corpus has not.
     """
     settings = recipe.training
-    check_settings(settings, _SCORES, unused=["subword_dropout"])
+    check_settings(settings, _SCORES)
     names = label_names(train_sentences)
     if settings.score == "span_f1" and not is_bio(names):
         raise ValueError(f"The score span_f1 needs labels O, B-type and I-type. Received: {', '.join(names)}.")
@@ -69,18 +69,22 @@ def train(
         raise ValueError("The dev corpus has no sentence. It decides which checkpoint is kept: give one.")
     folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
-    tokenizer = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe.model.vocabulary_size)
-    sizes = {"vocabulary_size": tokenizer.vocabulary_size, "num_labels": len(names)}
+    vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe.model.vocabulary_size)
+    sizes = {"vocabulary_size": vocabulary.vocabulary_size, "num_labels": len(names)}
     config = dataclasses.replace(with_encoder_of(initial, recipe.model), **sizes)
     longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
-    tokens, places, owners = windows(words, tokenizer, longest)
-    if len(owners) > len(words):
-        log(f"{len(owners) - len(words):,} more windows, as sentences have more than {longest} tokens")
+
+    def encode(tokenizer):
+        tokens, places, owners = windows(words, tokenizer, longest)
+        if len(owners) > len(words) and tokenizer is vocabulary:
+            log(f"{len(owners) - len(words):,} more windows, as sentences have more than {longest} tokens")
+        return LabelledCorpus(tokens, window_labels(tokens, places, owners, labels))
+
     return train_predictor(
-        lambda model, card: WordTagger(model, tokenizer, names, card, longest),
+        lambda model, card: WordTagger(model, vocabulary, names, card, longest),
         functools.partial(Tagger, config),
         lambda tagger: DevSet(dev_labels, dev_words, tagger, settings.score),
-        LabelledCorpus(tokens, window_labels(tokens, places, owners, labels)),
+        encode,
         recipe,
         folder,
         dict(card or {}),

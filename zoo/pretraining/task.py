@@ -57,30 +57,31 @@ def train(
     from zoo.tf.masking import MaskedBatches, TokenMasker
 
     settings = recipe.training
-    check_settings(settings, ("accuracy", "loss"), unused=["subword_dropout", "token_dropout"])
+    check_settings(settings, ("accuracy", "loss"), unused=["token_dropout"])
     folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
-    tokenizer = run_vocabulary(folder, tokenizer, lambda: train_texts, recipe.model.vocabulary_size)
-    config = dataclasses.replace(with_encoder_of(initial, recipe.model), vocabulary_size=tokenizer.vocabulary_size)
+    vocabulary = run_vocabulary(folder, tokenizer, lambda: train_texts, recipe.model.vocabulary_size)
+    config = dataclasses.replace(with_encoder_of(initial, recipe.model), vocabulary_size=vocabulary.vocabulary_size)
     longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
-    rows = encode_rows(train_texts, tokenizer, longest)
-    log(f"{len(rows.lengths):,} rows of {rows.ids.size:,} tokens; {_report(train_texts)}")
-    dev_rows = encode_rows(dev_texts, tokenizer, longest)
-    log(f"dev: {len(dev_rows.lengths):,} rows of {dev_rows.ids.size:,} tokens; {_report(dev_texts)}")
+    rows, dev_rows = (encode_rows(texts, vocabulary, longest) for texts in (train_texts, dev_texts))
+    for name, side, texts in (("train", rows, train_texts), ("dev", dev_rows, dev_texts)):
+        log(f"{name}: {len(side.lengths):,} rows of {side.ids.size:,} tokens; {getattr(texts, 'report', '')}")
     if not len(rows.lengths) or not len(dev_rows.lengths):
         raise ValueError("There must be texts to learn from, and dev texts, which decide which checkpoint is kept.")
     return train_predictor(
-        lambda model, card: MaskedEncoder(model, tokenizer, longest, card),
+        lambda model, card: MaskedEncoder(model, vocabulary, longest, card),
         functools.partial(MaskedLanguageModel, config),
         lambda encoder: DevSet(rows, dev_rows, encoder, settings.score, log),
-        LabelledCorpus(rows),
+        lambda tokenizer: LabelledCorpus(
+            rows if tokenizer is vocabulary else encode_rows(train_texts, tokenizer, longest)
+        ),
         recipe,
         folder,
         dict(card or {}),
         log,
         strategy,
         initial,
-        lambda batches, start: MaskedBatches(batches, TokenMasker(tokenizer, settings.seed), start),
+        lambda batches, start: MaskedBatches(batches, TokenMasker(vocabulary, settings.seed), start),
     )
 
 
@@ -139,7 +140,3 @@ def _scores(gold, guessed, log_probabilities, resamples):
         interval = float(np.ptp(np.quantile(means, [0.025, 0.975]))) / 2 if means else 0.0
         scores.append(Score(name, float(final(values.mean())), interval, signature))
     return scores
-
-
-def _report(texts):
-    return getattr(texts, "report", "")

@@ -94,8 +94,6 @@ def test_what_cannot_be_right_is_refused(recipe, tmp_path, files):
     bleu = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, score="bleu"))
     with pytest.raises(ValueError, match="`score` must here be one of accuracy, macro_f1, loss"):
         task.train(bleu, train, dev, tmp_path / "d", log=lambda text: None)
-    with pytest.raises(ValueError, match="`subword_dropout` has no meaning here"):
-        task.train(override(recipe, ["training.subword_dropout=0.1"]), train, dev, tmp_path / "e")
 
 
 def test_evaluation_without_examples(trained, tmp_path):
