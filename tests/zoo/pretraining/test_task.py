@@ -1,0 +1,167 @@
+"""From plain texts to an encoder: it learns what stands behind masks, and other tasks start from it."""
+
+import gzip
+import random
+import types
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.arrays import named_arrays
+from zoo.classification import task as classification
+from zoo.classification.data import open_examples
+from zoo.classification.recipes import SMALL
+from zoo.config import EncoderConfig, TrainingConfig
+from zoo.config_values import override
+from zoo.pretrained import PretrainedEncoder
+from zoo.pretraining import task
+from zoo.pretraining.__main__ import main
+from zoo.pretraining.data import open_texts
+from zoo.pretraining.recipes import EncoderRecipe
+from zoo.word_pieces import WordPieceTokenizer
+
+RECIPE = EncoderRecipe(
+    EncoderConfig(vocabulary_size=320, num_layers=1, hidden_dim=32, intermediate_dim=64, num_heads=2, dropout=0.0),
+    TrainingConfig(
+        batch_tokens=1024,
+        steps=300,
+        warmup_steps=30,
+        peak_learning_rate=0.01,
+        cooldown_steps=200,
+        evaluate_every=100,
+        average=1,
+        max_tokens=32,
+        label_smoothing=0.0,
+        score="accuracy",
+    ),
+    source="invented",
+)
+ECHOES = {"te": "lo", "pana": "kir", "ute": "bim", "nok": "drum"}
+
+
+def texts(count, seed):
+    """Each word is followed by its echo: a masked one can be told by its neighbour."""
+    rng = random.Random(seed)
+    return [" ".join(f"{w} {ECHOES[w]}" for w in rng.choices([*ECHOES], k=rng.randint(3, 6))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder, lines = tmp_path_factory.mktemp("pretrained") / "run", []
+    encoder = task.train(RECIPE, texts(400, 1), texts(60, 2), folder, {"name": "echoes"}, log=lines.append)
+    return types.SimpleNamespace(encoder=encoder, folder=folder, log=lines)
+
+
+def test_masked_tokens_are_guessed(trained):
+    accuracy, perplexity = task.evaluate(trained.encoder, texts(60, 3))
+    (told,) = [line for line in trained.log if "most frequent token" in line]
+    assert float(told.split(" % ")[0].split()[-1]) < 30 and accuracy.value > 75
+    assert perplexity.value < 4 and 0 < accuracy.interval < 10
+
+
+def test_the_checkpoint_is_the_encoder(trained):
+    loaded = zoo.load(trained.folder / "checkpoint")
+    for name, array in named_arrays(trained.encoder.model).items():
+        np.testing.assert_array_equal(named_arrays(loaded.model)[name], array)
+    np.testing.assert_allclose(loaded.embed(["te lo", ""]), trained.encoder.embed(["te lo", ""]), atol=1e-6)
+    assert loaded.card["task"] == "pretraining" and loaded.card["scores"][0]["metric"] == "masked accuracy"
+
+
+def test_an_interrupted_run_goes_on(trained, tmp_path):
+    """To the same weights, masks included."""
+
+    class Interruption(Exception):
+        pass
+
+    def interrupt(text):
+        if text.startswith("average weights"):
+            raise Interruption
+
+    shorter = override(RECIPE, ["training.steps=300"])
+    with pytest.raises(Interruption):
+        task.train(shorter, texts(400, 1), texts(60, 2), tmp_path / "run", log=interrupt)
+    resumed = task.train(shorter, texts(400, 1), texts(60, 2), tmp_path / "run", log=lambda text: None)
+    for name, array in named_arrays(resumed.model).items():
+        np.testing.assert_array_equal(array, named_arrays(trained.encoder.model)[name], err_msg=name)
+
+
+def test_other_tasks_start_from_it(trained, tmp_path):
+    path = tmp_path / "train.tsv"
+    path.write_text("a\tte lo\nb\tpana kir\n" * 4, "utf-8")
+    changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1"]
+    recipe = override(SMALL, [*changes, "training.peak_learning_rate=1e-9"])
+    reader = open_examples(path)
+    tuned = classification.train(recipe, reader, reader, tmp_path / "a", initial=trained.encoder, log=lambda text: None)
+    assert tuned.tokenizer.digest == trained.encoder.tokenizer.digest
+    given = named_arrays(trained.encoder.model)
+    shared = {name: array for name, array in named_arrays(tuned.model).items() if name.startswith("text_encoder")}
+    assert shared and all(np.abs(array - given[name]).max() < 1e-6 for name, array in shared.items())
+
+
+def test_pretraining_goes_on_from_others(trained, tmp_path):
+    """Its output too from one of ours; from a bare encoder with word pieces, such as a BERT, the encoder."""
+    changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1", "model.hidden_dim=64"]
+    recipe = override(RECIPE, [*changes, "training.peak_learning_rate=1e-9"])
+    again = task.train(
+        recipe, texts(40, 1), texts(9, 2), tmp_path / "a", initial=trained.encoder, log=lambda text: None
+    )
+    for name, array in named_arrays(again.model).items():
+        np.testing.assert_allclose(array, named_arrays(trained.encoder.model)[name], atol=1e-6, err_msg=name)
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *ECHOES, *ECHOES.values()])
+    from zoo.models.encoder_model import EncoderModel
+
+    bare = EncoderModel(override(RECIPE.model, [f"vocabulary_size={tokenizer.vocabulary_size}", "max_positions=8"]))
+    bare.build()
+    initial = PretrainedEncoder(bare, tokenizer, 8)
+    further = task.train(recipe, texts(40, 1), texts(9, 2), tmp_path / "b", initial=initial, log=lambda text: None)
+    assert further.max_tokens == 8 and zoo.load(tmp_path / "b" / "checkpoint").tokenizer.pieces == tokenizer.pieces
+    for name, array in named_arrays(bare).items():
+        np.testing.assert_allclose(named_arrays(further.model)[name], array, atol=1e-6, err_msg=name)
+
+
+def test_long_texts_become_several_rows(trained):
+    text = " ".join(texts(30, 4))
+    rows = task.encode_rows([text, "te"], trained.encoder.tokenizer, 32)
+    (ids,) = trained.encoder.tokenizer.encode([text])
+    inner = [rows.ids[a + 1 : b - 1].tolist() for a, b in zip(rows.offsets[:-1], rows.offsets[1:])]
+    assert sum(inner[:-1], []) == ids and rows.lengths.max() == 32 and set(rows.ids[rows.offsets[:-1]]) == {2}
+
+
+def test_texts_are_read_from_lines_and_columns(tmp_path):
+    lines = tmp_path / "lines.txt.gz"
+    lines.write_bytes(gzip.compress(b"te\tlo\n\n \nk\xffr\npana\n"))
+    reader = open_texts(lines)
+    assert [*reader] == ["te\tlo", "pana"]
+    assert str(reader.report) == "2 texts from 5 lines; 2 short (line 2, 3); 1 broken (line 4)"
+    table = tmp_path / "table.tsv"
+    table.write_text("1\tte lo\tkir\n2\tbim\n3\t\tute\n", "utf-8")
+    reader = open_texts(table, columns=[1, 2])
+    assert [*reader] == ["te lo", "kir", "ute"] and reader.report.short.first == [2, 3]
+    with pytest.raises(ValueError, match="`features` must name the texts of tfds:imdb_reviews"):
+        open_texts("tfds:imdb_reviews")
+
+
+def test_command_line(tmp_path, capsys):
+    for name, count, seed in (("train", 200, 1), ("dev", 30, 2)):
+        (tmp_path / f"{name}.txt").write_text("\n".join(texts(count, seed)) + "\n", "utf-8")
+    changes = [f"model.{n}" for n in ("hidden_dim=16", "num_layers=1", "intermediate_dim=16", "vocabulary_size=300")]
+    changes += [f"training.{n}" for n in ("steps=4", "warmup_steps=1", "cooldown_steps=2", "evaluate_every=2")]
+    options = [part for change in changes for part in ("--set", change)]
+    data = ["--data", str(tmp_path / "train.txt"), "--dev-data", str(tmp_path / "dev.txt")]
+    assert main(["train", *data, "--output", str(tmp_path / "run"), *options]) == 0
+    evaluation = ["evaluate", "--checkpoint", str(tmp_path / "run/checkpoint"), "--data"]
+    assert main([*evaluation, data[3]]) == 0
+    assert capsys.readouterr().out.startswith("masked accuracy ")
+    (tmp_path / "none.txt").write_text("\n")
+    assert main([*evaluation, str(tmp_path / "none.txt")]) == 2
+    assert "at least one text to evaluate on" in capsys.readouterr().err
+    broken = ["--data", str(tmp_path / "train.txt"), "--dev-data", str(tmp_path / "none.txt")]
+    assert main(["train", *broken, "--output", str(tmp_path / "b"), *options]) == 2
+    assert "dev texts, which decide" in capsys.readouterr().err
+
+
+def test_settings_of_other_tasks_are_refused(tmp_path):
+    for change, message in (("score=bleu", "one of accuracy, loss"), ("token_dropout=0.1", "`token_dropout` has no")):
+        with pytest.raises(ValueError, match=message):
+            task.train(override(RECIPE, [f"training.{change}"]), ["te"], ["te"], tmp_path / "a")
