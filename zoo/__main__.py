@@ -21,15 +21,16 @@ def main() -> None:
     about = rich.table.Column("data, their licence, scores", overflow="fold")
     table = rich.table.Table(name, "parameters", "MB", about, show_lines=True)
     for card in cards:
-        scores = [
-            f"{s['value']:.2f} {s['metric']}, {s['data']}: {s['signature']}, "
-            f"beam {s.get('beam_size', '?')}, length penalty {s.get('length_penalty', '?')}"
-            for s in card.get("scores", [])
-        ]
+        scores = [_told(score) for score in card.get("scores", [])]
         lines = [str(card.get(key, "unknown")) for key in ("data", "licence")] + scores
         texts = card["name"], f"{card['parameters']:,}", str(card["megabytes"]), "\n".join(lines)
         table.add_row(*map(rich.markup.escape, texts))
     rich.console.Console().print(table)
+
+
+def _told(score):
+    search = f", beam {score['beam_size']}, length penalty {score['length_penalty']}" if "beam_size" in score else ""
+    return f"{score['value']:.2f} {score['metric']}, {score['data']}: {score['signature']}{search}"
 
 
 if __name__ == "__main__":

@@ -11,14 +11,14 @@ import numpy as np
 import safetensors
 import safetensors.numpy
 
-from keras_transformer.training.lora import merged_kernel
-
 
 def named_arrays(model) -> dict[str, np.ndarray]:
     """The weights of a Keras model by path, without the model's own name: one name for a tied weight.
 
     What dense layers learn by LoRA is merged into their kernels.
     """
+    from keras_transformer.training import merged_kernel
+
     arrays = {}
     for name, weight in _named_weights(model):
         if name in arrays:

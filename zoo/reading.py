@@ -96,14 +96,22 @@ class DatasetRows:
 
     Args:
         name: Builder and configuration, such as "wmt14_translate/de-en".
-        features: Names of the features; None for the two that the data set calls its input and its answer.
+        features: Names of the features; None for those that `choose` finds.
         split: Any split of the data set, also "train[:10%]".
         data_dir: Where prepared data sets lie; None for the place that tensorflow-datasets chooses.
             What is not there yet is downloaded and prepared at the first pass.
+        argument: What errors call `features`.
+        choose: From the `info` of the data set, the names wanted; none if it cannot tell.
     """
 
     def __init__(
-        self, name: str, features: typing.Sequence[str] | None, split: str, data_dir: Path | None, argument: str
+        self,
+        name: str,
+        features: typing.Sequence[str] | None,
+        split: str,
+        data_dir: Path | None,
+        argument: str,
+        choose: typing.Callable[[typing.Any], typing.Sequence[str]],
     ):
         try:
             import importlib_resources  # noqa: F401  tensorflow-datasets 4.9 needs it but does not install it.
@@ -122,10 +130,12 @@ class DatasetRows:
                 f"`name` must be a data set of tensorflow-datasets. Received: {name!r}: {reason} "
                 "See https://www.tensorflow.org/datasets/catalog/overview for names."
             ) from error
-        known = list(self._builder.info.features)
-        self.features = tuple(features or self._builder.info.supervised_keys or known)
-        if not set(self.features) <= set(known) or features is None and len(self.features) != 2:
-            raise ValueError(f"`{argument}` must be two features of {name}: {known}. Received: {self.features}.")
+        known = self._builder.info.features
+        self.features = tuple(features or choose(self._builder.info))
+        if not self.features or not set(self.features) <= set(known):
+            raise ValueError(
+                f"`{argument}` must be names among the features of {name}: {', '.join(known)}. Received: {features}."
+            )
 
     def names(self, feature: str) -> list[str] | None:
         """Names of the classes of a feature of class numbers, else None."""
@@ -148,6 +158,11 @@ class DatasetRows:
             return value
         names = self.names(feature)  # Hidden labels of a test set are -1.
         return (names[value] if names and value >= 0 else str(value)).encode()
+
+
+def text_features(info: typing.Any) -> list[str]:
+    """The names of those features of a data set of tensorflow-datasets that are texts."""
+    return [name for name, feature in info.features.items() if type(feature).__name__ == "Text"]
 
 
 def read_lines(path: Path) -> typing.Iterator[str]:

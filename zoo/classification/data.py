@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from zoo.reading import DatasetRows, LineNotes, Path, Row, TableRows, notes_of
+from zoo.reading import DatasetRows, LineNotes, Path, Row, TableRows, notes_of, text_features
 
 
 class Example(typing.NamedTuple):
@@ -45,10 +45,17 @@ class ExampleReader:
         rows: The label and one or two texts of each line, as they lie in the file; None where there are too few.
         header: Whether the first row holds names.
         name: What errors call the corpus.
+        names: All classes there are, if the data set says so.
     """
 
-    def __init__(self, rows: typing.Iterable[Row], header: bool = False, name: str = "the corpus"):
-        self._rows, self._header, self._name = rows, header, name
+    def __init__(
+        self,
+        rows: typing.Iterable[Row],
+        header: bool = False,
+        name: str = "the corpus",
+        names: Sequence[str] | None = None,
+    ):
+        self._rows, self._header, self._name, self.names = rows, header, name, names
         self.report = Report()
 
     def __iter__(self) -> Iterator[Example]:
@@ -100,8 +107,8 @@ def open_examples(
             data set of tensorflow-datasets.
         columns: Columns of the label and of one or two texts, from 0.
         header: Whether the file begins with a line of names.
-        features: For tfds, names of the label and of one or two texts; by default those that the data set calls its
-            answer and its input.
+        features: For tfds, names of the label and of one or two texts; by default the feature that has classes and
+            those that are texts, if that is one, and one or two.
         split, data_dir: For tfds, see `zoo.reading.DatasetRows`.
 
     Raises:
@@ -117,19 +124,29 @@ def open_examples(
     if not name.startswith("tfds:"):
         commas = name.removesuffix(".gz").endswith(".csv")
         return ExampleReader(TableRows(data, columns, commas), header, name)
-    rows = DatasetRows(name.removeprefix("tfds:"), features, split, data_dir, "features")
-    if features is None:  # Supervised keys are (input, answer).
-        rows.features = rows.features[::-1]
-    return ExampleReader(rows, name=name)
+    rows = DatasetRows(name.removeprefix("tfds:"), features, split, data_dir, "features", _label_and_texts)
+    return ExampleReader(rows, name=name, names=rows.names(rows.features[0]))
+
+
+def _label_and_texts(info):
+    labels = [name for name, feature in info.features.items() if hasattr(feature, "names")]
+    texts = text_features(info)
+    return [*labels, *texts] if len(labels) == 1 and len(texts) in (1, 2) else []
 
 
 def class_names(examples: typing.Iterable[Example]) -> list[str]:
     """The classes of a corpus, sorted; numbers by value.
 
     Raises:
-        ValueError: If there are fewer than two.
+        ValueError: If there are fewer than two, or none of a class that the data set says it has.
     """
     names = {example.label for example in examples}
+    missing = [name for name in getattr(examples, "names", None) or () if name not in names]
+    if missing:
+        raise ValueError(
+            f"There must be an example of every class of the data set. Received: none of {', '.join(missing)}. "
+            "Train on a split that has some."
+        )
     if len(names) < 2:
         raise ValueError(f"A classifier needs at least two classes. Received: {sorted(names)}.")
     numbers = all(name.lstrip("-").isdigit() for name in names)

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from zoo.reading import DatasetRows, LineNotes, LineRows, Path, Row, TableRows, notes_of
+from zoo.reading import DatasetRows, LineNotes, LineRows, Path, Row, TableRows, notes_of, text_features
 
 
 @dataclass
@@ -69,17 +69,12 @@ def open_texts(
         data: A file with a text a line, or with `columns` a tab-separated or (told by its ending) CSV file, gzip or
             not; or "tfds:NAME" for a data set of tensorflow-datasets.
         columns: Columns that are texts, from 0.
-        features: For tfds, which are texts.
+        features: For tfds, which are read; all texts by default.
         split, data_dir: For tfds, see `zoo.reading.DatasetRows`.
-
-    Raises:
-        ValueError: If a data set of tensorflow-datasets comes without `features`.
     """
     name = os.fspath(data)
     if name.startswith("tfds:"):
-        if not features:
-            raise ValueError(f"`features` must name the texts of {name}. Received: features={features}.")
-        return TextReader(DatasetRows(name.removeprefix("tfds:"), features, split, data_dir, "features"))
+        return TextReader(DatasetRows(name.removeprefix("tfds:"), features, split, data_dir, "features", text_features))
     if columns is None:
         return TextReader(LineRows(data))
     return TextReader(TableRows(data, columns, commas=name.removesuffix(".gz").endswith(".csv")))

@@ -119,7 +119,11 @@ class TensorFlowDataset(PairReader):
         split: str = "train",
         data_dir: Path | None = None,
     ):
-        super().__init__(DatasetRows(name, languages, split, data_dir, "languages"))
+        super().__init__(DatasetRows(name, languages, split, data_dir, "languages", _input_and_answer))
+
+
+def _input_and_answer(info):
+    return info.supervised_keys or list(info.features)[:2]
 
 
 class _ParallelRows:

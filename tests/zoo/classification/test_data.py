@@ -1,5 +1,6 @@
 """Labelled texts: what is left out is reported, what cannot be right is refused with its line."""
 
+import numpy as np
 import pytest
 
 from zoo.classification.data import Example, class_names, class_numbers, open_examples
@@ -46,27 +47,61 @@ def test_classes_are_sorted_and_numbered(tmp_path):
         class_names([Example("9", ("x",))])
 
 
-def test_a_data_set_prepared_by_tensorflow_datasets(tmp_path):
+@pytest.fixture
+def prepared(tmp_path):
+    """Prepares a small data set with these features and examples; returns the function that opens it."""
     tfds = pytest.importorskip("tensorflow_datasets", reason="tensorflow-datasets is not installed")
     pytest.importorskip("importlib_resources", reason="tensorflow-datasets needs it, but does not install it")
 
-    class ZooTinySentiment(tfds.core.GeneratorBasedBuilder):
-        VERSION = tfds.core.Version("1.0.0")
+    def prepare(name, features, examples):
+        label = tfds.features.ClassLabel(names=["negative", "positive"])
+        kinds = {"label": label, "text": tfds.features.Text(), "number": tfds.features.Scalar(np.int32)}
 
-        def _info(self):
-            label = tfds.features.ClassLabel(names=["negative", "positive"])
-            features = tfds.features.FeaturesDict({"text": tfds.features.Text(), "label": label})
-            return tfds.core.DatasetInfo(builder=self, features=features, supervised_keys=("text", "label"))
+        class Builder(tfds.core.GeneratorBasedBuilder, skip_registration=True):
+            VERSION = tfds.core.Version("1.0.0")
 
-        def _split_generators(self, download_manager):
-            return {"train": self._generate_examples()}
+            def _info(self):
+                known = tfds.features.FeaturesDict({feature: kinds[kind] for feature, kind in features.items()})
+                return tfds.core.DatasetInfo(builder=self, features=known)
 
-        def _generate_examples(self):
-            yield from ((i, {"text": f"film {i} ß", "label": i % 2}) for i in range(4))
+            def _split_generators(self, download_manager):
+                return {"train": self._generate_examples()}
 
-    ZooTinySentiment(data_dir=str(tmp_path)).download_and_prepare()
+            def _generate_examples(self):
+                yield from enumerate(examples)
+
+        Builder.name = name
+        Builder(data_dir=str(tmp_path)).download_and_prepare()
+        return lambda **options: open_examples(f"tfds:{name}", data_dir=tmp_path, **options)
+
+    return prepare
+
+
+def test_a_data_set_prepared_by_tensorflow_datasets(prepared):
+    """As glue/sst2 has it: a number besides, and no word about which feature is the answer."""
+    rows = [{"idx": i, "label": i % 2, "sentence": f"film {i} ß"} for i in range(4)]
     expected = [(("negative", "positive")[i % 2], (f"film {i} ß",)) for i in range(4)]
-    for features in (None, ("label", "text")):
-        reader = open_examples("tfds:zoo_tiny_sentiment", features=features, data_dir=tmp_path)
+    open_it = prepared("zoo_tiny_sentiment", {"idx": "number", "label": "label", "sentence": "text"}, rows)
+    for features in (None, ("label", "sentence")):
+        reader = open_it(features=features)
         assert sorted(reader, key=lambda example: example.texts) == expected
-    assert reader.report.examples == 4
+    assert reader.report.examples == 4 and class_names(reader) == ["negative", "positive"]
+    with pytest.raises(ValueError, match="names among the features of zoo_tiny_sentiment: .*'wort'"):
+        open_it(features=("label", "wort"))
+
+
+def test_a_data_set_of_pairs(prepared):
+    rows = [{"label": i, "premise": "te", "hypothesis": f"lo {i}"} for i in range(2)]
+    features = {"label": "label", "premise": "text", "hypothesis": "text"}
+    reader = prepared("zoo_tiny_pairs", features, rows)()
+    assert sorted((label, *sorted(texts)) for label, texts in reader) == [
+        ("negative", "lo 0", "te"),
+        ("positive", "lo 1", "te"),
+    ]
+
+
+def test_a_class_without_an_example_is_an_error(prepared):
+    features = {"label": "label", "text": "text"}
+    reader = prepared("zoo_tiny_one_sided", features, [{"label": 1, "text": "te"}] * 3)()
+    with pytest.raises(ValueError, match="every class of the data set. Received: none of negative"):
+        class_names(reader)

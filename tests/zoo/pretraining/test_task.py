@@ -138,8 +138,6 @@ def test_texts_are_read_from_lines_and_columns(tmp_path):
     table.write_text("1\tte lo\tkir\n2\tbim\n3\t\tute\n", "utf-8")
     reader = open_texts(table, columns=[1, 2])
     assert [*reader] == ["te lo", "kir", "ute"] and reader.report.short.first == [2, 3]
-    with pytest.raises(ValueError, match="`features` must name the texts of tfds:imdb_reviews"):
-        open_texts("tfds:imdb_reviews")
 
 
 def test_command_line(tmp_path, capsys):

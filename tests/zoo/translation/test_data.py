@@ -155,7 +155,7 @@ def test_tensorflow_dataset(fake_datasets):
     assert list(reader) == list(reader) == [("eins", "one")]
     assert reader.report.source_empty.first == [2]
     assert list(open_pairs(data="tfds:some/de-en", languages=("en", "de"))) == [("one", "eins")]
-    with pytest.raises(ValueError, match=r"two features of some: \['de', 'en'\]. Received: \('en', 'fr'\)"):
+    with pytest.raises(ValueError, match=r"among the features of some: de, en. Received: \('en', 'fr'\)"):
         TensorFlowDataset("some", ("en", "fr"))
     with pytest.raises(ValueError, match="Received: 'other': Dataset other not found. See https"):
         TensorFlowDataset("other")
