@@ -11,11 +11,12 @@ from typing import Any, Protocol
 import keras
 import numpy as np
 
-from keras_transformer.training import average_arrays, enable_lora
-from zoo.arrays import assign_arrays, named_arrays, write_whole
+from keras_transformer.training import average_arrays
+from zoo.arrays import assign_arrays, write_whole
 from zoo.batching import BatchStream, Corpus
-from zoo.config import PAD_ID, EncoderConfig, Recipe, TrainingConfig
+from zoo.config import PAD_ID, Recipe, TrainingConfig
 from zoo.config_values import from_dict, to_dict
+from zoo.fine_tuning import restrict, start_from
 from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, SampledRows, TokenDropout, split_labels
 from zoo.predictor import Predictor
 from zoo.scores import Score
@@ -179,7 +180,7 @@ def train_predictor(
         model.build()
         predictor = make(model, card)
         if initial is not None:
-            _start_from(initial, predictor)
+            start_from(initial, predictor)
         restrict(model, settings)
     corpus = encode(predictor.tokenizer)
     _check_corpus(corpus, folder)
@@ -202,21 +203,6 @@ def train_predictor(
     return predictor
 
 
-def with_encoder_of(initial: Predictor | None, config: EncoderConfig) -> EncoderConfig:
-    """The configuration with the encoder of a trained model, but for its rates of dropout."""
-    if initial is None:
-        return config
-    names = [field.name for field in dataclasses.fields(EncoderConfig) if not field.name.endswith("dropout")]
-    return dataclasses.replace(config, **{name: getattr(initial.model.config, name) for name in names})
-
-
-def _start_from(initial, predictor):
-    own, given = named_arrays(predictor.model), named_arrays(initial.model)
-    same = (initial.task, initial.labels) == (predictor.task, predictor.labels)
-    taken = {name: array for name, array in given.items() if same or name.startswith("text_encoder/")}
-    assign_arrays(predictor.model, {**own, **taken}, "The checkpoint to start from")
-
-
 def _noisy(corpus, encode, tokenizer, settings):
     """The corpus with the noise that the settings ask for, another in each epoch."""
     if settings.subword_dropout:
@@ -230,25 +216,6 @@ def _noisy(corpus, encode, tokenizer, settings):
         kept = tokenizer.start_id, tokenizer.end_id
         corpus = TokenDropout(corpus, settings.token_dropout, tokenizer.unknown_id, kept, settings.seed)
     return corpus
-
-
-def restrict(model: keras.Model, settings: TrainingConfig) -> None:
-    """Lets only a part of the encoder learn, if the settings say so.
-
-    Raises:
-        ValueError: If more layers are to be frozen than there are.
-    """
-    layers = model.text_encoder.layers_from_below()
-    if settings.frozen_layers > len(layers):
-        raise ValueError(
-            f"`frozen_layers` must be at most {len(layers)}, the embeddings and {len(layers) - 1} blocks. "
-            f"Received: frozen_layers={settings.frozen_layers}."
-        )
-    if settings.lora_rank:
-        enable_lora(model.text_encoder, settings.lora_rank)
-    for level in layers[: settings.frozen_layers]:
-        for layer in level:
-            layer.trainable = False
 
 
 def _check_corpus(corpus, folder):

@@ -13,11 +13,12 @@ from zoo.classification.classifier import TextClassifier, encode_texts
 from zoo.classification.data import ExampleReader, class_names, class_numbers
 from zoo.classification.metrics import classification_scores, confusion_matrix
 from zoo.classification.recipes import ClassifierRecipe
+from zoo.fine_tuning import with_encoder_of
 from zoo.labelled_corpus import LabelledCorpus
 from zoo.models.classifier import Classifier
 from zoo.predictor import Predictor
 from zoo.pretrained import PretrainedEncoder
-from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor, with_encoder_of
+from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
 from zoo.scores import Score
 from zoo.vocabularies import Vocabulary
 

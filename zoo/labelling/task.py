@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
+from zoo.fine_tuning import with_encoder_of
 from zoo.labelled_corpus import LabelledCorpus
 from zoo.labelling.data import SentenceReader, label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
@@ -17,7 +18,7 @@ from zoo.labelling.tagger import WordTagger, window_labels, windows
 from zoo.models.tagger import Tagger
 from zoo.predictor import Predictor
 from zoo.pretrained import PretrainedEncoder
-from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor, with_encoder_of
+from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
 from zoo.scores import Score
 from zoo.vocabularies import Vocabulary
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterable
 import keras
 import numpy as np
 
+from zoo.fine_tuning import with_encoder_of
 from zoo.labelled_corpus import LabelledCorpus, framed_rows
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.pretrained import PretrainedEncoder
 from zoo.pretraining.encoder import MaskedEncoder
 from zoo.pretraining.recipes import EncoderRecipe
-from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor, with_encoder_of
+from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
 from zoo.scores import Score
 from zoo.token_rows import TokenRows
 from zoo.vocabularies import Vocabulary

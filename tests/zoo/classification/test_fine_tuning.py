@@ -8,9 +8,9 @@ from zoo.arrays import assign_arrays, load_arrays, named_arrays
 from zoo.classification import task
 from zoo.classification.data import open_examples
 from zoo.config_values import override
+from zoo.fine_tuning import restrict
 from zoo.labelled_corpus import split_labels
 from zoo.models.classifier import Classifier
-from zoo.runs import restrict
 from zoo.trainer import Trainer
 
 BLOCKS = 3
