@@ -23,7 +23,7 @@ def run_train(options) -> None:
 
     sentences, dev = (SentenceReader(path, options.columns) for path in (options.data, options.dev_data))
     arguments = command_line.training(options, RECIPES, "zoo.labelling")
-    task.train(train_sentences=sentences, dev_sentences=dev, **arguments)
+    task.train(train_sentences=sentences, dev_sentences=dev, unknown_labels=options.unknown_labels, **arguments)
     log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
@@ -32,7 +32,8 @@ def run_evaluate(options) -> None:
     import zoo
     from zoo.labelling import task
 
-    for score in task.evaluate(zoo.load(options.checkpoint), SentenceReader(options.data, options.columns)):
+    sentences = SentenceReader(options.data, options.columns)
+    for score in task.evaluate(zoo.load(options.checkpoint), sentences, unknown_labels=options.unknown_labels):
         print(score)
 
 
@@ -75,6 +76,9 @@ def _parser():
 def _add_corpus(command):
     command.add_argument("--data", required=True, help="a word and its label a line, an empty line after a sentence")
     command.add_argument("--columns", type=int, nargs=2, default=(0, -1), help="columns of word and label, from 0")
+    command.add_argument(
+        "--unknown-labels", choices=["error", "wrong"], default="error", help="what labels are that training never saw"
+    )
 
 
 if __name__ == "__main__":

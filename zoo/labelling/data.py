@@ -6,6 +6,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from zoo.labelled_corpus import NO_LABEL
 from zoo.reading import LineNotes, Path, existing, lines_of, notes_of
 
 
@@ -126,21 +127,33 @@ def label_names(sentences: typing.Iterable[Sentence]) -> list[str]:
     return names
 
 
-def label_numbers(reader: SentenceReader, names: Sequence[str]) -> tuple[list[list[int]], list[tuple[str, ...]]]:
-    """Numbers of the labels of all words, and the words, sentence by sentence.
+def label_numbers(
+    reader: SentenceReader, names: Sequence[str], unknown: str = "error"
+) -> tuple[list[list[int]], list[Sentence], LineNotes]:
+    """Numbers of the labels of all words, sentence by sentence, the sentences, and the lines of unknown labels.
+
+    Args:
+        reader: Sentences.
+        names: The labels, in the order of their numbers.
+        unknown: What a label is that is not among `names`: an "error", or "wrong" whatever is predicted: NO_LABEL.
 
     Raises:
-        ValueError: If a label is not among `names`; the message tells the line.
+        ValueError: If a label is not among `names` and that is an error; the message tells the line.
     """
+    if unknown not in ("error", "wrong"):
+        raise ValueError(f"`unknown` must be error or wrong. Received: unknown={unknown!r}.")
     number_of = {name: i for i, name in enumerate(names)}
-    numbers, words = [], []
+    numbers, sentences, notes = [], [], LineNotes()
     for first, sentence in reader.numbered():
         for i, label in enumerate(sentence.labels):
-            if label not in number_of:
+            if label in number_of:
+                continue
+            if unknown == "error":
                 raise ValueError(
-                    f"Line {first + i} has the label {label!r}, which training never saw. "
-                    f"Known labels: {', '.join(names)}. Mend the line or leave the sentence out."
+                    f"Line {first + i} has the label {label!r}, which training never saw. Known labels: "
+                    f"{', '.join(names)}. Mend the line, or have such words count as wrong (--unknown-labels wrong)."
                 )
-        numbers.append([number_of[label] for label in sentence.labels])
-        words.append(sentence.words)
-    return numbers, words
+            notes.add(first + i)
+        numbers.append([number_of.get(label, NO_LABEL) for label in sentence.labels])
+        sentences.append(sentence)
+    return numbers, sentences, notes

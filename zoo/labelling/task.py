@@ -10,8 +10,8 @@ import keras
 import numpy as np
 
 from zoo.fine_tuning import with_encoder_of
-from zoo.labelled_corpus import LabelledCorpus
-from zoo.labelling.data import SentenceReader, label_names, label_numbers
+from zoo.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.recipes import TaggerRecipe
 from zoo.labelling.tagger import WordTagger, window_labels, windows
@@ -39,6 +39,7 @@ def train(
     initial: Predictor | PretrainedEncoder | None = None,
     log: Callable[[str], None] = print,
     strategy: typing.Any = None,
+    unknown_labels: str = "error",
 ) -> WordTagger:
     """Trains a tagger and writes it to `folder/checkpoint`; goes on where an earlier run in `folder` stopped.
 
@@ -52,21 +53,24 @@ def train(
             take the place of the recipe's, and its head if it knows the same labels.
         log: Told what happens.
         strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
+        unknown_labels: What a label of the dev corpus is that the training corpus has not: an "error", or "wrong"
+            whatever is predicted.
 
     Raises:
         ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, a corpus is empty,
-            or the dev corpus has a label that the training corpus has not.
+            or the dev corpus has an unknown label.
     """
     settings = recipe.training
     check_settings(settings, _SCORES)
     names = label_names(train_sentences)
     if settings.score == "span_f1" and not is_bio(names):
         raise ValueError(f"The score span_f1 needs labels O, B-type and I-type. Received: {', '.join(names)}.")
-    labels, words = label_numbers(train_sentences, names)
+    labels, sentences, _ = label_numbers(train_sentences, names)
+    words = [sentence.words for sentence in sentences]
     log(f"{train_sentences.report}; {len(names)} labels")
-    dev_labels, dev_words = label_numbers(dev_sentences, names)
-    log(f"dev: {dev_sentences.report}")
-    if not dev_words:
+    dev_labels, dev, notes = label_numbers(dev_sentences, names, unknown_labels)
+    log(f"dev: {dev_sentences.report}" + (f"; {notes.count:,} unknown labels {notes}" if notes.count else ""))
+    if not dev:
         raise ValueError("The dev corpus has no sentence. It decides which checkpoint is kept: give one.")
     folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
@@ -84,7 +88,7 @@ def train(
     return train_predictor(
         lambda model, card: WordTagger(model, vocabulary, names, card, longest),
         functools.partial(Tagger, config),
-        lambda tagger: DevSet(dev_labels, dev_words, tagger, settings.score),
+        lambda tagger: DevSet(dev_labels, dev, tagger, settings.score),
         encode,
         recipe,
         folder,
@@ -100,30 +104,38 @@ def evaluate(
     sentences: SentenceReader,
     resamples: int = 1000,
     progress: Callable[[int], None] | None = None,
+    unknown_labels: str = "error",
 ) -> list[Score]:
     """Token accuracy and, for BIO labels, span F1, with bootstrap intervals.
 
+    Args:
+        tagger, sentences: What is scored, on what.
+        resamples: Bootstrap samples of sentences for the intervals; 0 for none.
+        progress: Called with the number of windows done since the last call.
+        unknown_labels: What a label is that the tagger does not know: an "error", or "wrong" whatever is predicted.
+
     Raises:
-        ValueError: If there is no sentence, or a label that the tagger does not know.
+        ValueError: If there is no sentence, or an unknown label.
     """
-    numbers, words = label_numbers(sentences, tagger.labels)
-    if not words:
+    _, found, _ = label_numbers(sentences, tagger.labels, unknown_labels)
+    if not found:
         raise ValueError(f"There must be at least one sentence to evaluate on. Received: {sentences.report}.")
-    return labelling_scores(_named(numbers, tagger.labels), tagger.tag(words, progress), tagger.labels, resamples)
+    words, gold = zip(*found)
+    return labelling_scores(gold, tagger.tag(words, progress), tagger.labels, resamples)
 
 
 class DevSet:
     """A look at the dev set: its loss, token accuracy and, for BIO labels, span F1."""
 
-    def __init__(self, numbers, words, tagger: WordTagger, score: str):
-        self._gold, self._words = _named(numbers, tagger.labels), words
+    def __init__(self, numbers, sentences: Sequence[Sentence], tagger: WordTagger, score: str):
+        self._words, self._gold = zip(*sentences)
         self._tagger, self._score = tagger, score
         self._flat = np.concatenate([np.asarray(row) for row in numbers])
 
     def __call__(self, model: keras.Model) -> dict[str, float]:
         """`dev_loss`, `dev_accuracy`, for BIO labels `dev_span_f1`, and `score`, higher being better."""
         probabilities = self._tagger.probabilities(self._words)
-        gold = np.take_along_axis(np.concatenate(probabilities), self._flat[:, None], 1)
+        gold = np.take_along_axis(np.concatenate(probabilities), self._flat[:, None], 1)[self._flat != NO_LABEL]
         found = [[self._tagger.labels[i] for i in rows.argmax(-1)] for rows in probabilities]
         scores = labelling_scores(self._gold, found, self._tagger.labels)
         figures = {"dev_loss": float(-np.log(np.maximum(gold, 1e-30)).mean())}
@@ -133,7 +145,3 @@ class DevSet:
     def scores(self, tagger: WordTagger, resamples: int) -> list[Score]:
         """The scores of a tagger on the dev set."""
         return labelling_scores(self._gold, tagger.tag(self._words), tagger.labels, resamples)
-
-
-def _named(numbers: Sequence[Sequence[int]], names: Sequence[str]) -> list[list[str]]:
-    return [[names[i] for i in row] for row in numbers]

@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from zoo.labelled_corpus import NO_LABEL
 from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 
 
@@ -58,7 +59,12 @@ def test_what_cannot_be_right_names_its_line(tmp_path, text, columns, message):
 def test_labels_are_numbered(tmp_path):
     reader = SentenceReader(write(tmp_path / "a", "a\tX\nb\tA\n\nc\tX\n"))
     assert label_names(reader) == ["A", "X"]
-    assert label_numbers(reader, ["A", "X"]) == ([[1, 0], [1]], [("a", "b"), ("c",)])
+    numbers, sentences, notes = label_numbers(reader, ["A", "X"])
+    assert (numbers, sentences, notes.count) == ([[1, 0], [1]], [*reader], 0)
+    numbers, sentences, notes = label_numbers(reader, ["X"], unknown="wrong")
+    assert (numbers, sentences, notes.first) == ([[0, NO_LABEL], [0]], [*reader], [2])
+    with pytest.raises(ValueError, match="`unknown` must be error or wrong"):
+        label_numbers(reader, ["X"], unknown="right")
     with pytest.raises(ValueError, match="Line 2 has the label 'A', which training never saw. Known labels: X"):
         label_numbers(reader, ["X"])
     with pytest.raises(ValueError, match="no sentence"):

@@ -145,6 +145,21 @@ def test_what_cannot_be_right_is_refused(files, tmp_path):
         task.train(RECIPE, other, dev, tmp_path / "b", log=lambda text: None)
 
 
+def test_unknown_labels_may_count_as_wrong(trained, files, tmp_path):
+    """Spans of unknown types are not found; their words are not of the loss."""
+    (tmp_path / "other.tsv").write_text("te\tO\nBal\tB-PLACE\nTir\tI-PLACE\nte\tO\nOst\tB-RIVER\n", "utf-8")
+    other = SentenceReader(tmp_path / "other.tsv")
+    with pytest.raises(ValueError, match="Line 5 has the label 'B-RIVER'"):
+        task.evaluate(trained.tagger, other)
+    accuracy, f1 = task.evaluate(trained.tagger, other, resamples=0, unknown_labels="wrong")
+    assert accuracy.value == pytest.approx(80) and f1.value == pytest.approx(50), "Ost is taken for a place"
+    recipe = override(RECIPE, ["training.steps=2", "training.cooldown_steps=0", "training.evaluate_every=2"])
+    lines = []
+    train = SentenceReader(files.train)
+    task.train(recipe, train, other, tmp_path / "run", log=lines.append, unknown_labels="wrong")
+    assert any("1 unknown labels (line 5)" in line for line in lines)
+
+
 def test_sizes_must_fit(trained):
     with pytest.raises(ValueError, match="two different trainings"):
         WordTagger(trained.tagger.model, trained.tagger.tokenizer, ["a"])
