@@ -11,7 +11,15 @@ TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the s
 DRAW = ["matplotlib>=3.9"]
 EXAMPLES = ["num2words>=0.5.13"]
 ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
-TEST = ["hypothesis>=6.100", "jax>=0.6", "pytest>=8", "pytest-xdist>=3.5", "ruff==0.14.*", "seqeval>=1.2.2"]
+TEST = [
+    "hypothesis>=6.100",
+    "jax>=0.6",
+    "pytest>=8",
+    "pytest-xdist>=3.5",
+    "ruff==0.14.*",
+    "seqeval>=1.2.2",
+    "tokenizers>=0.21",
+]
 
 
 class BuildWithGuard(build_py):

