@@ -44,7 +44,7 @@ def test_token_ids_in_a_graph(encoder):
 
 
 def test_token_ids_of_a_thousand_lines(encoder):
-    """English reviews, German and French sentences, by the library that the vocabulary was made with; and the same in a graph."""
+    """English reviews, German and French sentences, by the library of the vocabulary; and the same in a graph."""
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
     folder = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA") or "")
     files = [folder / "classification/imdb/dev.tsv.gz"]

@@ -95,36 +95,40 @@ class LabellingService(PredictorService):
         return [("words", (None, None))]
 
     def _answer(self, words):
-        start, end, unknown = self._special
         real = tf.not_equal(tf.strings.strip(words), "")
         owners = tf.where(real)
-        subwords = self._encoded(tf.boolean_mask(words, real))
-        missing = tf.equal(subwords.row_lengths(), 0)
-        unknowns = tf.RaggedTensor.from_row_lengths(
-            tf.fill([tf.math.count_nonzero(missing)], unknown), tf.cast(missing, tf.int64)
-        )
-        room = self._max_tokens - 2
-        subwords = tf.concat([subwords[:, :room], unknowns], 1)
-        lengths = subwords.row_lengths()
-        # A window is a run of words.
-        begins = packed(owners[:, 0], lengths, room)
-        window = tf.cumsum(tf.cast(begins, tf.int64)) - 1
-        count = tf.math.count_nonzero(begins)
-        tokens = tf.RaggedTensor.from_value_rowids(subwords, window, count).merge_dims(1, 2)
-        column = tf.ones([count, 1], tf.int32)
-        rows = tf.concat([start * column, tokens, end * column], 1)
-        widths = tf.cast(rows.row_lengths(), tf.int32)
-        width = tf.reduce_max(tf.concat([widths, [0]], 0))
+        rows, places = self._windows(self._subwords(tf.boolean_mask(words, real)), owners[:, 0])
+        lengths = tf.cast(rows.row_lengths(), tf.int32)
+        width = tf.reduce_max(tf.concat([lengths, [0]], 0))
         nothing = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
-        numbers, probabilities = in_chunks(widths, self._chunk_tokens, self._most_probable, nothing, rows)
-        first = tf.cumsum(lengths, exclusive=True)
-        places = tf.stack([window, 1 + first - tf.gather(tf.boolean_mask(first, begins), window)], 1)
+        numbers, probabilities = in_chunks(lengths, self._chunk_tokens, self._most_probable, nothing, rows)
         shape = tf.shape(words, tf.int64)
         labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
         return {
             "labels": tf.tensor_scatter_nd_update(tf.fill(shape, ""), owners, labels),
             "probabilities": tf.scatter_nd(owners, tf.gather_nd(probabilities, places), shape),
         }
+
+    def _subwords(self, words):
+        """Ids of each word, ragged `[W, (T)]`: at least one, at most as many as a window holds."""
+        subwords = self._encoded(words)
+        missing = tf.equal(subwords.row_lengths(), 0)
+        unknown = tf.fill([tf.math.count_nonzero(missing)], self._special[2])
+        unknown = tf.RaggedTensor.from_row_lengths(unknown, tf.cast(missing, tf.int64))
+        return tf.concat([subwords[:, : self._max_tokens - 2], unknown], 1)
+
+    def _windows(self, subwords, sentences):
+        """Rows of whole words of one sentence each, and for every word its row and place there, `[W, 2]`."""
+        start, end, _ = self._special
+        lengths = subwords.row_lengths()
+        begins = packed(sentences, lengths, self._max_tokens - 2)
+        window = tf.cumsum(tf.cast(begins, tf.int64)) - 1
+        count = tf.math.count_nonzero(begins)
+        tokens = tf.RaggedTensor.from_value_rowids(subwords, window, count).merge_dims(1, 2)
+        column = tf.ones([count, 1], tf.int32)
+        before = tf.cumsum(lengths, exclusive=True)
+        places = 1 + before - tf.gather(tf.boolean_mask(before, begins), window)
+        return tf.concat([start * column, tokens, end * column], 1), tf.stack([window, places], 1)
 
     def _most_probable(self, token_ids):
         probabilities = self._softmax(token_ids)
