@@ -37,7 +37,9 @@ def run_evaluate(options) -> None:
     from zoo.classification.metrics import draw_confusion
 
     classifier = zoo.load(options.checkpoint)
-    scores, matrix = task.evaluate(classifier, _examples(options))
+    examples = _examples(options)
+    scores, matrix = task.evaluate(classifier, examples)
+    _log_cut(classifier, [example.texts[0] if len(example.texts) == 1 else example.texts for example in examples])
     for score in scores:
         print(score)
     table = rich.table.Table("class", *(rich.table.Column(name, justify="right") for name in classifier.labels))
@@ -60,11 +62,20 @@ def run_classify(options) -> None:
         found = classifier.classify(texts, advance)
     for label, probability in found:
         print(f"{line(label)}\t{probability:.4f}")
+    _log_cut(classifier, texts)
 
 
 def run_export(options) -> None:
     """Writes a SavedModel that takes texts and returns labels and probabilities."""
     command_line.export(options)
+
+
+def _log_cut(classifier, texts):
+    cut = classifier.rows(texts)[2]
+    if len(cut):
+        log(
+            f"{len(cut):,} texts of more than {classifier.max_tokens} tokens were cut; the first is number {cut[0] + 1}"
+        )
 
 
 def _pair(text, number):

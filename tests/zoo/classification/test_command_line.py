@@ -48,6 +48,25 @@ def test_classifying_files_and_standard_input(checkpoint, tmp_path, capsys, monk
     assert len(of_file.splitlines()) == 3
 
 
+def test_cut_texts_are_counted(checkpoint, files, tmp_path, capsys):
+    path = tmp_path / "long.txt"
+    path.write_text("te\n" + "te sol " * 400 + "\nnok\n", "utf-8")
+    assert main(["classify", "--checkpoint", str(checkpoint), str(path)]) == 0
+    captured = capsys.readouterr()
+    assert "1 texts of more than 512 tokens were cut; the first is number 2" in captured.err
+    assert len(captured.out.splitlines()) == 3
+    path.write_text("sad\t" + "te sol " * 400 + "\nglad\tsol\n", "utf-8")
+    assert main(["evaluate", "--checkpoint", str(checkpoint), "--data", str(path)]) == 0
+    assert "1 texts of more than 512 tokens were cut; the first is number 1" in capsys.readouterr().err
+
+
+def test_exporting(checkpoint, tmp_path, capsys):
+    pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
+    arguments = ["export", "--checkpoint", str(checkpoint), "--output", str(tmp_path / "served")]
+    assert main(arguments) == 0 and (tmp_path / "served" / "saved_model.pb").exists()
+    assert main(arguments) == 2 and "nothing is overwritten" in capsys.readouterr().err
+
+
 def test_mistakes_are_told_in_one_line(checkpoint, files, tmp_path, capsys):
     (tmp_path / "unknown.tsv").write_text("angry\tsol\n", "utf-8")
     (tmp_path / "short.tsv").write_text("sol\n", "utf-8")
