@@ -14,7 +14,7 @@ class ClassifierRecipe(Recipe):
 
 SMALL = ClassifierRecipe(
     model=ClassifierConfig(
-        vocabulary_size=8000,
+        vocabulary_size=16000,
         num_layers=2,
         hidden_dim=128,
         intermediate_dim=256,
@@ -23,15 +23,15 @@ SMALL = ClassifierRecipe(
         normalize_first=True,
     ),
     training=TrainingConfig(
-        batch_tokens=2048,
+        batch_tokens=1024,
         steps=1500,
         warmup_steps=200,
         peak_learning_rate=0.001,
-        cooldown_steps=1000,
+        cooldown_steps=1300,
         label_smoothing=0.1,
-        subword_dropout=0.0,
+        token_dropout=0.2,
         max_tokens=512,
-        evaluate_every=100,
+        evaluate_every=300,
         average=3,
         score="accuracy",
     ),
