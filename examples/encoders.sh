@@ -1,21 +1,76 @@
 #!/bin/sh
-# How the shipped classifiers and the tagger were made, and the other figures of the README's table of encoders.
+# The trainings behind the README's table of classifiers and taggers, on two CPU cores. Run again, it goes on.
 #
-#     export KERAS_TRANSFORMER_DATA=...   # holds classification/{sst2,trec,imdb} and labelling/masc_pos
-#     sh examples/encoders.sh                     # what is shipped: about two hours on two CPU cores
-#     sh examples/encoders.sh scratch             # from random weights, three seeds
-#     sh examples/encoders.sh minilm FOLDER       # fine-tuned from a Hugging Face folder of all-MiniLM-L6-v2
+#     export KERAS_TRANSFORMER_DATA=...       # holds classification/{sst2,trec,imdb} and labelling/masc_pos
+#     sh examples/encoders.sh scratch         # from random weights; what is shipped is among them
+#     sh examples/encoders.sh minilm FOLDER   # fine-tuned from a Hugging Face folder of all-MiniLM-L6-v2
+#     sh examples/encoders.sh pretraining     # an encoder of our own on the texts of IMDB, then SST-2 and TREC
 set -e
 : "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
 texts=$KERAS_TRANSFORMER_DATA/classification
-masc="--data $KERAS_TRANSFORMER_DATA/labelling/masc_pos/train.tsv.gz
-    --dev-data $KERAS_TRANSFORMER_DATA/labelling/masc_pos/dev.tsv --unknown-labels wrong"
-sst2="--data $texts/sst2/train.tsv --dev-data $texts/sst2/dev.tsv"
-trec="--data $texts/trec/train.tsv --columns 0 2 --dev-data $texts/trec/dev.tsv --dev-columns 0 2"
-imdb="--data $texts/imdb/train.tsv.gz --dev-data $texts/imdb/dev.tsv.gz"
+words=$KERAS_TRANSFORMER_DATA/labelling
 
-train() { # TASK OUTPUT ARGUMENT... NAME=VALUE...
-    task=$1 output=runs/$2
+train() { # TASK/DATA OUTPUT NAME=VALUE... [-- ARGUMENT...]
+    data=$1 output=runs/$2
     shift 2
-    [ -d "$output/checkpoint" ] || python -m "zoo.$task" train --output "$output" "$@"
+    settings=
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        settings="$settings --set $1"
+        shift
+    done
+    [ $# -eq 0 ] || shift
+    case $data in
+    classification/trec)
+        set -- --data "$texts/trec/train.tsv" --columns 0 2 --dev-data "$texts/trec/dev.tsv" --dev-columns 0 2 "$@"
+        ;;
+    classification/imdb) set -- --data "$texts/imdb/train.tsv.gz" --dev-data "$texts/imdb/dev.tsv.gz" "$@" ;;
+    classification/sst2) set -- --data "$texts/sst2/train.tsv" --dev-data "$texts/sst2/dev.tsv" "$@" ;;
+    labelling/masc-pos)
+        set -- --data "$words/masc_pos/train.tsv.gz" --dev-data "$words/masc_pos/dev.tsv" --unknown-labels wrong "$@"
+        ;;
+    pretraining/imdb)
+        set -- --data "$texts/imdb/train.tsv.gz" --columns 1 --dev-data "$texts/imdb/dev.tsv.gz" --dev-columns 1 "$@"
+        ;;
+    esac
+    # shellcheck disable=SC2086
+    [ -d "$output/checkpoint" ] || python -m "zoo.${data%/*}" train "$@" $settings --output "$output"
 }
+
+case ${1:?scratch, minilm FOLDER or pretraining} in
+scratch)
+    for seed in 1 2 3; do
+        train classification/sst2 "sst2-$seed" training.seed=$seed
+        train classification/trec "trec-$seed" training.seed=$seed
+    done
+    train labelling/masc-pos masc-pos training.batch_tokens=4096 training.token_dropout=0.1 training.steps=2000 \
+        training.cooldown_steps=1700 training.evaluate_every=500
+    train classification/imdb imdb model.vocabulary_size=8000 model.dropout=0.2 training.token_dropout=0.1 \
+        training.batch_tokens=8192 training.steps=1600 training.cooldown_steps=1400 training.evaluate_every=400
+    ;;
+minilm)
+    tune="model.dropout=0.1 model.attention_dropout=0.1 training.precision=mixed_bfloat16 training.label_smoothing=0
+        training.token_dropout=0"
+    rate=training.peak_learning_rate
+    train classification/sst2 sst2-minilm $tune $rate=1e-4 training.batch_tokens=2048 training.steps=300 \
+        training.warmup_steps=30 training.cooldown_steps=270 training.evaluate_every=50 -- --initial "$2"
+    train classification/imdb imdb-minilm $tune $rate=1e-4 training.batch_tokens=4096 training.steps=700 \
+        training.warmup_steps=50 training.cooldown_steps=650 training.max_tokens=128 training.evaluate_every=350 \
+        training.average=1 -- --initial "$2"
+    train classification/sst2 sst2-imdb-minilm $tune $rate=1e-4 training.batch_tokens=2048 training.steps=250 \
+        training.warmup_steps=30 training.cooldown_steps=220 training.evaluate_every=50 \
+        -- --initial runs/imdb-minilm/checkpoint
+    train classification/trec trec-minilm $tune $rate=2e-4 training.batch_tokens=2048 training.steps=400 \
+        training.warmup_steps=40 training.cooldown_steps=360 training.evaluate_every=100 -- --initial "$2"
+    train labelling/masc-pos masc-pos-minilm $tune $rate=2e-4 training.batch_tokens=4096 training.steps=360 \
+        training.warmup_steps=36 training.cooldown_steps=324 training.evaluate_every=180 training.average=1 \
+        -- --initial "$2"
+    ;;
+pretraining)
+    train pretraining/imdb pretrained training.precision=mixed_bfloat16 training.steps=4000 \
+        training.cooldown_steps=3000
+    for data in sst2 trec; do
+        train classification/$data $data-pretrained model.dropout=0.3 training.token_dropout=0.1 training.steps=1800 \
+            training.cooldown_steps=1600 training.evaluate_every=200 -- --initial runs/pretrained/checkpoint
+    done
+    ;;
+esac
