@@ -113,9 +113,11 @@ class TaggerConfig(EncoderConfig):
 
     Args:
         num_labels: Labels L.
+        word_shapes: Whether the model is told which words have capitals, for vocabularies that fold case.
     """
 
     num_labels: int = 2
+    word_shapes: bool = False
 
     def __post_init__(self):
         super().__post_init__()

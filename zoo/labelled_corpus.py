@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,12 +18,12 @@ class LabelledCorpus:
     Args:
         tokens: Ids, special ones included.
         labels: Int `[rows]`, or rows of the lengths of `tokens`; NO_LABEL where there is none. None for plain texts.
-        segments: Segment of every token, 0 or 1; None for single texts.
+        features: What else the model reads of every token, by name, such as the segment: rows like `tokens`.
     """
 
     tokens: TokenRows
     labels: np.ndarray | TokenRows | None = None
-    segments: TokenRows | None = None
+    features: Mapping[str, TokenRows] = field(default_factory=dict)
 
     def __len__(self):
         return len(self.tokens.offsets) - 1
@@ -39,13 +39,11 @@ class LabelledCorpus:
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
         """The chosen rows, and `fill` of padding, as int32 arrays.
 
-        `token_ids` `[B, T]`, with segments `segment_ids` `[B, T]`, and with labels `labels` `[B]` or `[B, T]`.
+        `token_ids` and the features `[B, T]`, and with labels `labels` `[B]` or `[B, T]`.
         """
         (width,) = widths
-        batch = {"token_ids": self.tokens.padded(rows, width)}
-        if self.segments is not None:
-            batch["segment_ids"] = self.segments.padded(rows, width)
-        batch = {name: np.pad(ids, ((0, fill), (0, 0))) for name, ids in batch.items()}
+        sides = {"token_ids": self.tokens, **self.features}
+        batch = {name: np.pad(side.padded(rows, width), ((0, fill), (0, 0))) for name, side in sides.items()}
         if self.labels is None:
             return batch
         if isinstance(self.labels, TokenRows):

@@ -1,7 +1,7 @@
 """What models of token rows share when they are used: compiled calls on sorted chunks, saving."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import keras
 import numpy as np
@@ -109,17 +109,20 @@ class Predictor:
                 refuse(f"model for {self.task}", _PROBES, wanted, (label, float(probability)))
         return {}
 
-    def predict(
-        self, tokens: TokenRows, segments: TokenRows | None, progress: Callable[[int], None] | None = None
-    ) -> list[np.ndarray]:
-        """Probabilities for each row, float32 `[C]` or `[T, C]`, computed in chunks of like length."""
+    def predict(self, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None) -> list[np.ndarray]:
+        """Probabilities for each row, float32 `[C]` or `[T, C]`, computed in chunks of like length.
+
+        Args:
+            rows: What the model reads, by the names of `inputs`.
+            progress: Called with the number of rows done since the last call.
+        """
         few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
-        lengths = [power_of_two(max(16, n)) if few_shapes else n for n in tokens.lengths.tolist()]
+        lengths = [power_of_two(max(16, n)) if few_shapes else n for n in rows["token_ids"].lengths.tolist()]
         chunks, results = length_sorted_chunks(lengths, self.batch_tokens), []
         for chunk in chunks:
             width = lengths[chunk[0]]
             fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
-            sides = [side.padded(chunk, width) for side in (tokens, segments) if side is not None]
+            sides = [rows[name].padded(chunk, width) for name in self.inputs]
             arrays = [np.pad(side, ((0, fill), (0, 0))) for side in sides]
             results.append(ops.convert_to_numpy(self._probabilities(*arrays))[: len(chunk)])
             if progress is not None:
@@ -129,7 +132,14 @@ class Predictor:
     def _full_card(self):
         return {**self.card, "task": self.task, "labels": self.labels, "max_tokens": self.max_tokens}
 
-    def softmax(self, token_ids, segment_ids=None):
-        """Float32 probabilities `[B, C]` or `[B, T, C]` for ids `[B, T]`, not compiled."""
-        inputs = {"token_ids": token_ids} | ({} if segment_ids is None else {"segment_ids": segment_ids})
-        return ops.softmax(ops.cast(self.model(inputs, training=False), "float32"))
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of what the model reads, int `[B, T]` each."""
+        config = self.model.config
+        pairs, shapes = getattr(config, "num_texts", 1) > 1, getattr(config, "word_shapes", False)
+        return ("token_ids", *["segment_ids"] * pairs, *["shape_ids"] * shapes)
+
+    def softmax(self, *inputs):
+        """Float32 probabilities `[B, C]` or `[B, T, C]` for the `inputs` `[B, T]`, not compiled."""
+        logits = self.model(dict(zip(self.inputs, inputs, strict=True)), training=False)
+        return ops.softmax(ops.cast(logits, "float32"))

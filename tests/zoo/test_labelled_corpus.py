@@ -48,7 +48,9 @@ def corpus(step_labels, segments=False):
     tokens = TokenRows.of([rng.integers(4, 99, n) for n in rng.integers(2, 12, 57)])
     numbers = TokenRows(tokens.ids % 7 - 1, tokens.offsets)
     labels = numbers if step_labels else tokens.ids[tokens.offsets[:-1]] % 5
-    return LabelledCorpus(tokens, labels, TokenRows(tokens.ids % 2, tokens.offsets) if segments else None)
+    return LabelledCorpus(
+        tokens, labels, {"segment_ids": TokenRows(tokens.ids % 2, tokens.offsets)} if segments else {}
+    )
 
 
 @pytest.mark.parametrize("step_labels", [False, True])

@@ -35,7 +35,7 @@ class TextClassifier(Predictor):
     def probabilities(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> np.ndarray:
         """The probability of each class, float32 `[N, C]`, in the order of `labels`; arguments as for `classify`."""
         tokens, segments, _ = self.rows(texts)
-        found = self.predict(tokens, segments if self.model.config.num_texts > 1 else None, progress)
+        found = self.predict({"token_ids": tokens, "segment_ids": segments}, progress)
         return np.stack(found) if found else np.zeros((0, len(self.labels)), "float32")
 
     def rows(self, texts: Sequence[Text]):

@@ -82,7 +82,7 @@ def train(
         tokens, segments, cut = encode_texts(singles, tokenizer, pairs, longest)
         if len(cut) and tokenizer is vocabulary:
             log(f"{len(cut):,} texts of more than {longest} tokens were cut")
-        return LabelledCorpus(tokens, np.array(classes, "int32"), segments if pairs else None)
+        return LabelledCorpus(tokens, np.array(classes, "int32"), {"segment_ids": segments} if pairs else {})
 
     return train_predictor(
         lambda model, card: TextClassifier(model, vocabulary, names, card, longest),

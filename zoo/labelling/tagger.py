@@ -10,6 +10,7 @@ from zoo.models.tagger import Tagger
 from zoo.predictor import Predictor
 from zoo.texts import checked_texts
 from zoo.token_rows import TokenRows
+from zoo.word_shapes import token_shapes
 
 
 class WordTagger(Predictor):
@@ -38,8 +39,11 @@ class WordTagger(Predictor):
     ) -> list[np.ndarray]:
         """The probability of each label for each word, float32 `[words, L]` a sentence; arguments as for `tag`."""
         tokens, first_subwords, owners = windows(sentences, self.tokenizer, self.max_tokens)
+        rows = {"token_ids": tokens}
+        if "shape_ids" in self.inputs:
+            rows["shape_ids"] = window_shapes(tokens, first_subwords, owners, sentences)
         found = [[np.zeros((0, len(self.labels)), "float32")] for _ in sentences]
-        for probabilities, places, owner in zip(self.predict(tokens, None, progress), first_subwords, owners):
+        for probabilities, places, owner in zip(self.predict(rows, progress), first_subwords, owners):
             found[owner].append(probabilities[places])
         return [np.concatenate(parts) for parts in found]
 
@@ -94,12 +98,24 @@ def _subwords(words, number, tokenizer):
 
 def window_labels(tokens: TokenRows, places, owners, labels: Sequence[Sequence[int]]) -> TokenRows:
     """Labels for every token of the windows: those of words at their first subwords, NO_LABEL elsewhere."""
-    rows, done = [], {}
-    for length, firsts, owner in zip(tokens.lengths, places, owners):
-        start = done.get(owner, 0)
-        row = [NO_LABEL] * int(length)
-        for place, label in zip(firsts, labels[owner][start:]):
+    rows = []
+    for length, firsts, own in _with_own(tokens, places, owners, labels):
+        row = [NO_LABEL] * length
+        for place, label in zip(firsts, own):
             row[place] = label
-        done[owner] = start + len(firsts)
         rows.append(row)
     return TokenRows.of(rows)
+
+
+def window_shapes(tokens: TokenRows, places, owners, sentences: Sequence[Sequence[str]]) -> TokenRows:
+    """The shape of its word, of `zoo.word_shapes`, for every token of the windows."""
+    return TokenRows.of([token_shapes(*window) for window in _with_own(tokens, places, owners, sentences)])
+
+
+def _with_own(tokens, places, owners, of_words):
+    """(tokens, places of first subwords, what belongs to its words) of each window."""
+    done = {}
+    for length, firsts, owner in zip(tokens.lengths.tolist(), places, owners):
+        start = done.get(owner, 0)
+        done[owner] = start + len(firsts)
+        yield length, firsts, of_words[owner][start : start + len(firsts)]

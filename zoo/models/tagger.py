@@ -4,16 +4,18 @@ import dataclasses
 
 import keras
 
+from keras_transformer import TokenEmbedding
 from keras_transformer.layers.dropout import Dropout
 from zoo.config import TaggerConfig
 from zoo.models.text_encoder import TextEncoder
+from zoo.word_shapes import NUM_SHAPES
 
 
 @keras.saving.register_keras_serializable("zoo")
 class Tagger(keras.Model):
     """Labels of steps.
 
-        logits = Dropout(TextEncoder(ids)) W + b
+        logits = Dropout(TextEncoder(ids, H[shapes])) W + b
 
     Axes: B batch, T steps, L labels.
 
@@ -21,7 +23,7 @@ class Tagger(keras.Model):
         config: Sizes and rates.
 
     Call arguments:
-        inputs: As for `TextEncoder`.
+        inputs: As for `TextEncoder`; for a model of word shapes with int `shape_ids` `[B, T]` of `zoo.word_shapes`.
 
     Returns:
         Logits `[B, T, L]` in the compute dtype.
@@ -33,16 +35,23 @@ class Tagger(keras.Model):
         self.config = config
         policy = self.dtype_policy
         self.text_encoder = TextEncoder(config, dtype=policy, name="text_encoder")
+        self.shapes = None
+        if config.word_shapes:  # Zeros: an encoder that never saw shapes begins as it is.
+            options = {"mask_zero": False, "scale": False, "embeddings_initializer": "zeros"}
+            self.shapes = TokenEmbedding(NUM_SHAPES, config.hidden_dim, **options, dtype=policy, name="shapes")
         self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
         self.head = keras.layers.Dense(config.num_labels, dtype=policy, name="head")
 
     def build(self, inputs_shape=None):
         self.text_encoder.build()
+        if self.shapes is not None:
+            self.shapes.build()
         self.head.build((None, None, self.config.hidden_dim))
         self.built = True
 
     def call(self, inputs, training=None):
-        return self.head(self.head_dropout(self.text_encoder(inputs)[0]))
+        shapes = None if self.shapes is None else self.shapes(inputs["shape_ids"])
+        return self.head(self.head_dropout(self.text_encoder(inputs, shapes)[0]))
 
     def get_config(self):
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}

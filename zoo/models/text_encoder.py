@@ -24,6 +24,7 @@ class TextEncoder(keras.layers.Layer):
 
     Call arguments:
         inputs: Dictionary of int `token_ids` `[B, T]`, padded with 0, and `segment_ids` `[B, T]`; left out, all are 0.
+        added: Float `[B, T, D]`, added to the embeddings; None for nothing.
 
     Returns:
         Float `[B, T, D]`, and the boolean mask of real steps `[B, T]`.
@@ -74,13 +75,15 @@ class TextEncoder(keras.layers.Layer):
                 layer.build(vectors)
         self.built = True
 
-    def call(self, inputs):
+    def call(self, inputs, added=None):
         token_ids = inputs["token_ids"]
         check_token_ids("token_ids", token_ids, self.config.vocabulary_size)
         mask = masks.padding_mask(token_ids, PAD_ID)
         x = self.positions(self.embedding(token_ids))
         if self.segments is not None:
             x = x + self.segments(inputs.get("segment_ids", ops.zeros_like(token_ids)))
+        if added is not None:
+            x = x + added
         if self.embedding_norm is not None:
             x = self.embedding_norm(x)
         return self.encoder(self.embedding_dropout(x), mask=mask), mask

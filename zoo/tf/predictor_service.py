@@ -6,6 +6,7 @@ from zoo.tf.chunks import in_chunks, packed
 from zoo.tf.tokenizers import GraphTokenizer
 from zoo.tf.word_pieces import GraphWordPieces
 from zoo.tokenizer import Tokenizer
+from zoo.word_shapes import ALL_CAPITALS, INITIAL_CAPITAL, NO_CAPITAL, NO_WORD, OTHER_CAPITALS
 
 
 class PredictorService(tf.Module):
@@ -23,11 +24,11 @@ class PredictorService(tf.Module):
         self._graph_tokenizer = (GraphTokenizer if isinstance(tokenizer, Tokenizer) else GraphWordPieces)(tokenizer)
         self._special = tokenizer.start_id, tokenizer.end_id, tokenizer.unknown_id
         self._max_tokens, self._chunk_tokens = predictor.max_tokens, predictor.batch_tokens
-        self._pairs = getattr(model.config, "num_texts", 1) > 1
+        self._inputs = predictor.inputs
 
     def signatures(self) -> dict:
         """The functions to save, by name."""
-        specs = [tf.TensorSpec(shape, tf.string, name=name) for name, shape in self._inputs()]
+        specs = [tf.TensorSpec(shape, tf.string, name=name) for name, shape in self._strings()]
         self._function = tf.function(self._answer, input_signature=specs, autograph=False)
         return {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: self._function}
 
@@ -45,15 +46,14 @@ class ClassificationService(PredictorService):
     Texts of more tokens than the model takes are cut, as `TextClassifier` cuts them.
     """
 
-    def _inputs(self):
-        return [("text", (None,)), ("second", (None,))][: 1 + self._pairs]
+    def _strings(self):
+        return [("text", (None,)), ("second", (None,))][: len(self._inputs)]
 
     def _answer(self, *texts):
-        rows, segments = self._framed([self._encoded(side) for side in texts])
-        inputs = (rows, segments) if self._pairs else (rows,)
+        rows = self._framed([self._encoded(side) for side in texts])
         nothing = tf.zeros((0, len(self._labels)))
-        lengths = tf.cast(rows.row_lengths(), tf.int32)
-        probabilities = in_chunks(lengths, self._chunk_tokens, self._softmax, nothing, *inputs)
+        lengths = tf.cast(rows[0].row_lengths(), tf.int32)
+        probabilities = in_chunks(lengths, self._chunk_tokens, self._softmax, nothing, *rows[: len(self._inputs)])
         labels = tf.gather(tf.constant(self._labels), tf.argmax(probabilities, -1))
         return {"labels": labels, "probabilities": probabilities}
 
@@ -91,17 +91,19 @@ class LabellingService(PredictorService):
     Sentences of more tokens than the model takes are tagged in windows, as `WordTagger` does.
     """
 
-    def _inputs(self):
+    def _strings(self):
         return [("words", (None, None))]
 
     def _answer(self, words):
         real = tf.not_equal(tf.strings.strip(words), "")
         owners = tf.where(real)
-        rows, places = self._windows(self._subwords(tf.boolean_mask(words, real)), owners[:, 0])
+        flat = tf.boolean_mask(words, real)
+        rows, shapes, places = self._windows(self._subwords(flat), word_shapes(flat), owners[:, 0])
         lengths = tf.cast(rows.row_lengths(), tf.int32)
         width = tf.reduce_max(tf.concat([lengths, [0]], 0))
         nothing = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
-        numbers, probabilities = in_chunks(lengths, self._chunk_tokens, self._most_probable, nothing, rows)
+        inputs = (rows, shapes)[: len(self._inputs)]
+        numbers, probabilities = in_chunks(lengths, self._chunk_tokens, self._most_probable, nothing, *inputs)
         shape = tf.shape(words, tf.int64)
         labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
         return {
@@ -117,19 +119,33 @@ class LabellingService(PredictorService):
         unknown = tf.RaggedTensor.from_row_lengths(unknown, tf.cast(missing, tf.int64))
         return tf.concat([subwords[:, : self._max_tokens - 2], unknown], 1)
 
-    def _windows(self, subwords, sentences):
-        """Rows of whole words of one sentence each, and for every word its row and place there, `[W, 2]`."""
+    def _windows(self, subwords, shapes, sentences):
+        """Rows of whole words of one sentence each, shapes like them, and each word's row and place there, `[W, 2]`."""
         start, end, _ = self._special
         lengths = subwords.row_lengths()
         begins = packed(sentences, lengths, self._max_tokens - 2)
         window = tf.cumsum(tf.cast(begins, tf.int64)) - 1
         count = tf.math.count_nonzero(begins)
-        tokens = tf.RaggedTensor.from_value_rowids(subwords, window, count).merge_dims(1, 2)
+        tokens, shapes = (
+            tf.RaggedTensor.from_value_rowids(values, window, count).merge_dims(1, 2)
+            for values in (subwords, subwords.with_values(tf.repeat(shapes, lengths)))
+        )
         column = tf.ones([count, 1], tf.int32)
+        none = NO_WORD * column
         before = tf.cumsum(lengths, exclusive=True)
         places = 1 + before - tf.gather(tf.boolean_mask(before, begins), window)
-        return tf.concat([start * column, tokens, end * column], 1), tf.stack([window, places], 1)
+        rows = tf.concat([start * column, tokens, end * column], 1), tf.concat([none, shapes, none], 1)
+        return *rows, tf.stack([window, places], 1)
 
-    def _most_probable(self, token_ids):
-        probabilities = self._softmax(token_ids)
+    def _most_probable(self, *inputs):
+        probabilities = self._softmax(*inputs)
         return tf.argmax(probabilities, -1, tf.int32), tf.reduce_max(probabilities, -1)
+
+
+def word_shapes(words: tf.Tensor) -> tf.Tensor:
+    """`zoo.word_shapes.word_shape` of strings `[W]`: int32 `[W]`."""
+    words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8", errors="replace")
+    has_capital, has_small = (tf.strings.regex_full_match(words, rf"(?s).*\p{{{kind}}}.*") for kind in ("Lu", "Ll"))
+    initial = tf.strings.regex_full_match(words, r"(?s)\P{L}*\p{Lu}\P{Lu}*")
+    others = tf.where(has_small, OTHER_CAPITALS, ALL_CAPITALS)
+    return tf.where(has_capital, tf.where(initial, INITIAL_CAPITAL, others), NO_CAPITAL)

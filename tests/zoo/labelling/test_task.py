@@ -14,6 +14,7 @@ from zoo.labelling import task
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import TaggerRecipe
 from zoo.labelling.tagger import WordTagger, window_labels, windows
+from zoo.word_pieces import WordPieceTokenizer
 
 PLACES, OTHERS = ["Lorkun", "Bal Tir", "Ost"], ["te", "lo", "pana", "kirute", "bim"]
 RECIPE = TaggerRecipe(
@@ -143,6 +144,33 @@ def test_what_cannot_be_right_is_refused(files, tmp_path):
         task.train(RECIPE, train, other, tmp_path / "a", log=lambda text: None)
     with pytest.raises(ValueError, match="span_f1 needs labels O, B-type and I-type. Received: X"):
         task.train(RECIPE, other, dev, tmp_path / "b", log=lambda text: None)
+
+
+def test_word_shapes_tell_what_the_vocabulary_folds(tmp_path):
+    """Labels that follow from capitals alone, pieces that have none."""
+    rng, path = random.Random(1), tmp_path / "train.tsv"
+    forms = {"small": str.lower, "initial": str.capitalize, "all": str.upper}
+    lines = [
+        (forms[label](word), label) for word, label in ((rng.choice(OTHERS), rng.choice([*forms])) for _ in range(600))
+    ]
+    path.write_text(
+        "".join(f"{word}\t{label}\n" + "\n" * (i % 5 == 0) for i, (word, label) in enumerate(lines)), "utf-8"
+    )
+    tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *OTHERS[:3], "kir", "##ute", "bim"])
+    reader, found = SentenceReader(path), {}
+    for shapes in (False, True):
+        changes = ["training.score=accuracy", f"model.word_shapes={shapes}", "training.steps=60"]
+        tagger = task.train(
+            override(RECIPE, changes),
+            reader,
+            reader,
+            tmp_path / str(shapes),
+            tokenizer=tokenizer,
+            log=lambda text: None,
+        )
+        found[shapes] = task.evaluate(zoo.load(tmp_path / str(shapes) / "checkpoint"), reader, resamples=0)[0].value
+    assert found[False] < 60 and found[True] == 100
+    assert tagger.tag([["KIRUTE", "te", "Bim"]]) == [["all", "small", "initial"]]
 
 
 def test_unknown_labels_may_count_as_wrong(trained, files, tmp_path):

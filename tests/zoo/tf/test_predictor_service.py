@@ -20,7 +20,14 @@ from zoo.word_pieces import WordPieceTokenizer
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 
 TEXTS = ["te lo", "", "sol " * 9, "🙂 Sól!", " ", "pana kir ute " * 4, "te\nlo\tx", "aß中b"]
-SENTENCES = [["te", "lo"], [], ["xyzzyxyzzyxyzzyxyzzyxyzzy", "te"] * 7, ["🙂", "a b", "Sól"], ["\u200b", "te"]]
+SENTENCES = [
+    ["te", "lo"],
+    [],
+    ["xyzzyxyzzyxyzzyxyzzyxyzzy", "te"] * 7,
+    ["🙂", "a b", "Sól"],
+    ["\u200b", "te"],
+    ["Te", "LO", "teX"],
+]
 LABELS = ["a", "ü", "c d"]
 SIZES = {"num_layers": 1, "hidden_dim": 16, "intermediate_dim": 32, "num_heads": 2}
 VOCABULARIES = {
@@ -48,9 +55,10 @@ def classifier(vocabulary, num_texts=1):
     return TextClassifier(model, tokenizer, LABELS, max_tokens=12, batch_tokens=30)
 
 
-def tagger(vocabulary):
+def tagger(vocabulary, word_shapes=False):
     tokenizer = VOCABULARIES[vocabulary]
-    model = spread(Tagger(TaggerConfig(**SIZES, vocabulary_size=tokenizer.vocabulary_size, num_labels=3)))
+    sizes = {**SIZES, "vocabulary_size": tokenizer.vocabulary_size, "num_labels": 3}
+    model = spread(Tagger(TaggerConfig(**sizes, word_shapes=word_shapes)))
     return WordTagger(model, tokenizer, LABELS, max_tokens=12, batch_tokens=30)
 
 
@@ -90,9 +98,10 @@ def test_pairs_are_cut_as_by_the_classifier(vocabulary, tmp_path):
     np.testing.assert_allclose(found["probabilities"], original.probabilities(pairs), atol=1e-5)
 
 
+@pytest.mark.parametrize("word_shapes", [False, True])
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
-def test_words_are_tagged_as_by_the_tagger(vocabulary, tmp_path):
-    original = tagger(vocabulary)
+def test_words_are_tagged_as_by_the_tagger(vocabulary, word_shapes, tmp_path):
+    original = tagger(vocabulary, word_shapes)
     tag = served(original, tmp_path / "model")["serving_default"]
     for sentences in (SENTENCES, SENTENCES[::-1], *([words] for words in SENTENCES), []):
         words = tf.constant(filled(sentences), tf.string, (len(sentences), max(map(len, sentences), default=0)))
