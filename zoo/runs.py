@@ -194,7 +194,8 @@ def train_predictor(
     final = make_model()
     final.build()
     assign_arrays(final, candidates[chosen], chosen)
-    predictor = make(final, {**card, "recipe": to_dict(recipe), "seed": settings.seed, "weights": chosen})
+    done = to_dict(dataclasses.replace(recipe, model=final.config))  # With the sizes that corpus and `initial` gave.
+    predictor = make(final, {**card, "recipe": done, "seed": settings.seed, "weights": chosen})
     scores = look.scores(predictor, resamples=1000)
     predictor.card["scores"] = [{**score._asdict(), "data": "dev"} for score in scores]
     for score in scores:
