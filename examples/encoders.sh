@@ -59,11 +59,13 @@ minilm)
     train classification/sst2 sst2-imdb-minilm $tune $rate=1e-4 training.batch_tokens=2048 training.steps=250 \
         training.warmup_steps=30 training.cooldown_steps=220 training.evaluate_every=50 \
         -- --initial runs/imdb-minilm/checkpoint
-    train classification/trec trec-minilm $tune $rate=2e-4 training.batch_tokens=2048 training.steps=400 \
-        training.warmup_steps=40 training.cooldown_steps=360 training.evaluate_every=100 -- --initial "$2"
-    train labelling/masc-pos masc-pos-minilm $tune $rate=2e-4 training.batch_tokens=4096 training.steps=360 \
-        training.warmup_steps=36 training.cooldown_steps=324 training.evaluate_every=180 training.average=1 \
-        -- --initial "$2"
+    train classification/trec trec-minilm $tune $rate=1e-4 training.batch_tokens=2048 training.steps=250 \
+        training.warmup_steps=30 training.cooldown_steps=220 training.evaluate_every=50 -- --initial "$2"
+    for shapes in false true; do
+        train labelling/masc-pos masc-pos-minilm-$shapes $tune $rate=2e-4 training.batch_tokens=4096 \
+            training.steps=360 training.warmup_steps=36 training.cooldown_steps=324 training.evaluate_every=180 \
+            training.average=1 model.word_shapes=$shapes -- --initial "$2"
+    done
     ;;
 pretraining)
     train pretraining/imdb pretrained training.precision=mixed_bfloat16 training.steps=4000 \
