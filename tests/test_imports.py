@@ -87,7 +87,7 @@ def test_zoo_points_down():
                 "zoo.models",
             }, path
         if parts[0] in ("models", "tf") or len(parts) == 1 and parts[0] in ("batching.py", "config.py"):
-            for task in ("translation", "classification", "parsing"):
+            for task in ("translation", "classification", "labelling", "pretraining", "parsing"):
                 assert not inside(path, f"zoo.{task}"), path
         if parts[-1] in ("data.py", "metrics.py"):
             assert not {"keras", "keras_transformer"} & roots(path), path

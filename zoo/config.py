@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
+NUM_WORD_SHAPES = 5  # See `zoo.word_shapes`.
 
 
 @dataclass(frozen=True)

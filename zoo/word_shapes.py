@@ -3,8 +3,9 @@
 import unicodedata
 from collections.abc import Sequence
 
-NO_WORD, NO_CAPITAL, INITIAL_CAPITAL, ALL_CAPITALS, OTHER_CAPITALS = range(5)
-NUM_SHAPES = 5
+from zoo.config import NUM_WORD_SHAPES
+
+NO_WORD, NO_CAPITAL, INITIAL_CAPITAL, ALL_CAPITALS, OTHER_CAPITALS = range(NUM_WORD_SHAPES)
 
 
 def word_shape(word: str) -> int:

@@ -6,9 +6,8 @@ import keras
 
 from keras_transformer import TokenEmbedding
 from keras_transformer.layers.dropout import Dropout
-from zoo.config import TaggerConfig
+from zoo.config import NUM_WORD_SHAPES, TaggerConfig
 from zoo.models.text_encoder import TextEncoder
-from zoo.word_shapes import NUM_SHAPES
 
 
 @keras.saving.register_keras_serializable("zoo")
@@ -38,7 +37,7 @@ class Tagger(keras.Model):
         self.shapes = None
         if config.word_shapes:  # Zeros: an encoder that never saw shapes begins as it is.
             options = {"mask_zero": False, "scale": False, "embeddings_initializer": "zeros"}
-            self.shapes = TokenEmbedding(NUM_SHAPES, config.hidden_dim, **options, dtype=policy, name="shapes")
+            self.shapes = TokenEmbedding(NUM_WORD_SHAPES, config.hidden_dim, **options, dtype=policy, name="shapes")
         self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
         self.head = keras.layers.Dense(config.num_labels, dtype=policy, name="head")
 
