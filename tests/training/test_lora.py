@@ -48,7 +48,7 @@ def test_kernels_add_up(alpha, scale):
     kept = {w.path: w for w in plain.weights}
     for weight in model.weights:
         if weight.path in kept:
-            kept[weight.path].assign(weight)
+            kept[weight.path].assign(np.array(weight))
     for dense, own in zip(found, layers, strict=True):
         a, b = np.array(dense.lora_kernel_a), np.array(dense.lora_kernel_b)
         own.kernel.assign(np.array(dense._kernel) + scale * a @ b)
