@@ -86,6 +86,29 @@ def _initial(name):
     return load_bert(folder) if foreign else zoo.load(name)
 
 
+def add_corpus(command: argparse.ArgumentParser, prefix: str, file: str, columns: str, features: str) -> Any:
+    """The arguments that `corpus` reads; returns their group.
+
+    Args:
+        command: What they belong to.
+        prefix: Of their names: "" or "dev-".
+        file, columns, features: What the data file is, and what is chosen of it or of a tfds data set.
+    """
+    group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
+    group.add_argument(f"--{prefix}data", required=True, help=f"{file}, gzip or not, or tfds:NAME")
+    group.add_argument(f"--{prefix}columns", type=int, nargs="+", help=f"columns of {columns}, from 0")
+    group.add_argument(f"--{prefix}features", nargs="+", help=f"of a tfds data set: {features}")
+    group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help="of a tfds data set")
+    return group
+
+
+def corpus(options: argparse.Namespace, prefix: str = "", *more: str) -> dict[str, Any]:
+    """What the arguments of `add_corpus` and those of the names `more` ask for; those left out are absent."""
+    names = ("data", "columns", "features", "split", *more)
+    given = {name: getattr(options, prefix.replace("-", "_") + name) for name in names}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 def add_texts(command: argparse.ArgumentParser) -> None:
     """The arguments that `texts` reads."""
     command.add_argument("files", nargs="*", help="texts, one a line; standard input by default")

@@ -138,6 +138,7 @@ class TrainingConfig:
         peak_learning_rate: Rate at the end of the warm-up; 0 for Noam's `(hidden_dim * warmup_steps)**-0.5`.
         cooldown_steps: Last steps, over which the rate falls linearly to zero; 0 for none.
         label_smoothing: Mass spread evenly over the vocabulary.
+        lowercase: Whether the vocabulary that is learned reads capitals as small letters; not for translation.
         subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
         token_dropout: Probability of reading the unknown token in place of a token of training text (word dropout:
             Iyyer et al. 2015); 0 for none. This and the next three are not for translation.
@@ -164,6 +165,7 @@ class TrainingConfig:
     peak_learning_rate: float = 0.0
     cooldown_steps: int = 0
     label_smoothing: float = 0.1
+    lowercase: bool = False
     subword_dropout: float = 0.0
     token_dropout: float = 0.0
     frozen_layers: int = 0

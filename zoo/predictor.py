@@ -7,11 +7,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.arrays import assign_arrays, named_arrays
 from zoo.batching import length_sorted_chunks, original_order, power_of_two
-from zoo.checkpoints import Checkpoint, write_checkpoint
+from zoo.checkpoints import Checkpoint
 from zoo.compiling import compiled
-from zoo.config_values import from_dict, to_dict
+from zoo.saving import Saveable, restored_model
 from zoo.serving import refuse, write_service
 from zoo.token_rows import TokenRows
 from zoo.vocabularies import Vocabulary, read_vocabulary
@@ -20,7 +19,7 @@ _PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy �
 _TOLERANCE = 1e-3
 
 
-class Predictor:
+class Predictor(Saveable):
     """A model that maps token ids to logits, with its vocabulary and the names of its outputs.
 
     Args:
@@ -35,7 +34,7 @@ class Predictor:
         ValueError: If model, vocabulary and labels do not have the same sizes.
     """
 
-    task = model_class = config_class = None  # Of each subclass.
+    model_class = config_class = None  # Of each subclass.
 
     def __init__(
         self,
@@ -61,23 +60,8 @@ class Predictor:
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":
         """The one that a checkpoint describes."""
-        model = cls.model_class(from_dict(cls.config_class, checkpoint.config))
-        model.build()
-        assign_arrays(model, checkpoint.arrays, "The checkpoint")
-        card = checkpoint.card
+        model, card = restored_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
         return cls(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
-
-    def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
-        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
-
-        Args:
-            folder: Must not exist yet.
-            half: Whether to store the weights as float16.
-        """
-        checkpoint = Checkpoint(
-            self._full_card(), to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model
-        )
-        return write_checkpoint(folder, checkpoint, half)
 
     def export(self, folder: str | os.PathLike) -> dict:
         """Writes a SavedModel folder that takes strings and needs no part of this package; returns its card.
@@ -93,8 +77,7 @@ class Predictor:
             ImportError: If tensorflow-text is not installed, which is needed where the model is loaded, too.
             RuntimeError: If what was written does not answer as this predictor does. It is not kept.
         """
-
-        return write_service(folder, self._make_service, self._check_served, self._full_card())
+        return write_service(folder, self._make_service, self._check_served, self.full_card())
 
     def _check_served(self, folder):
         """What was written must find the labels most probable that are so here, and as probable."""
@@ -129,8 +112,9 @@ class Predictor:
                 progress(len(chunk))
         return original_order(chunks, results)
 
-    def _full_card(self):
-        return {**self.card, "task": self.task, "labels": self.labels, "max_tokens": self.max_tokens}
+    def full_card(self) -> dict:
+        """See `Saveable`."""
+        return {**super().full_card(), "labels": self.labels, "max_tokens": self.max_tokens}
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -61,12 +61,12 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
 
 
 def run_vocabulary(
-    folder: pathlib.Path, tokenizer: Vocabulary | None, texts: Callable[[], Iterable[str]], size: int
+    folder: pathlib.Path, tokenizer: Vocabulary | None, texts: Callable[[], Iterable[str]], recipe: Recipe
 ) -> Vocabulary:
     """The vocabulary of a run: the one that it was begun with, else the one given, else one learned from `texts()`.
 
     Raises:
-        ValueError: If the run was begun with another one than is given.
+        ValueError: If the run was begun with another one than is given, or the given one should fold case and does not.
     """
     path = folder / "vocabulary.model"
     if path.exists():
@@ -75,7 +75,12 @@ def run_vocabulary(
             raise ValueError(f"{folder} was begun with another vocabulary, {path.name}. Use that, or another folder.")
         return begun
     if tokenizer is None:
-        tokenizer = train_tokenizer(texts(), size)
+        tokenizer = train_tokenizer(texts(), recipe.model.vocabulary_size, lowercase=recipe.training.lowercase)
+    elif recipe.training.lowercase and not tokenizer.lowercase:
+        raise ValueError(
+            "`lowercase` is for a vocabulary learned here; the one given tells capitals from small letters. "
+            "Received: lowercase=True. Leave it out, or leave out the vocabulary."
+        )
     write_whole(path, tokenizer.model)
     return tokenizer
 

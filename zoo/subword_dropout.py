@@ -27,6 +27,7 @@ class MergeSampler:
     """
 
     def __init__(self, processor):
+        self._normalize = processor.normalize  # As it does: a space before the first word, spaces as U+2581.
         self._ids, self._scores = {}, {}
         for i in range(processor.vocab_size()):
             if processor.is_control(i) or processor.is_unknown(i):
@@ -44,8 +45,7 @@ class MergeSampler:
 
     def encode(self, texts: typing.Sequence[str], rate: float, rng: np.random.Generator) -> list[list[int]]:
         """Ids of each text; the same texts, rate and state of `rng` give the same ids."""
-        # As sentencepiece does it: a space before the first word, which makes it a word like the others.
-        rows = [_WORD.findall(_SPACE + text.replace(" ", _SPACE)) if text else [] for text in texts]
+        rows = [_WORD.findall(self._normalize(text)) for text in texts]
         first_skips, skips = _geometric(rate, rng), _geometric(1 - rate, rng)
         return [[i for word in row for i in self._sample(word, first_skips, skips)] for row in rows]
 

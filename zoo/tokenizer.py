@@ -23,6 +23,7 @@ class Tokenizer:
     Text is taken as it stands (no Unicode normalisation, no case folding, no space removed), and characters
     without a piece of their own are written as their UTF-8 bytes, so that `decode(encode(text)) == text`.
     The one exception is U+2581 (a block element): sentencepiece uses it for the space and gives back a space.
+    A lower-case vocabulary gives back the text that it read: small letters, in Unicode's form NFKC.
     Text that looks like a special token (`<s>`, `<pad>`, `<0x41>`) is plain text; `encode` never returns the
     ids 0 to 3 (padding, unknown, start, end): batches add them.
 
@@ -69,6 +70,11 @@ class Tokenizer:
     @functools.cached_property
     def _merge_sampler(self):
         return MergeSampler(self._processor)
+
+    @functools.cached_property
+    def lowercase(self) -> bool:
+        """Whether capitals are read as small letters."""
+        return self._processor.normalize("A") == self._processor.normalize("a")
 
     @property
     def vocabulary_size(self) -> int:
@@ -149,6 +155,7 @@ def train_tokenizer(
     texts: typing.Iterable[str],
     vocabulary_size: int,
     *,
+    lowercase: bool = False,
     max_sentences: int = 2_000_000,
     max_sentence_bytes: int = 16_384,
 ) -> Tokenizer:
@@ -160,6 +167,8 @@ def train_tokenizer(
         texts: Sentences; read once, as a stream.
         vocabulary_size: Pieces wanted, special ids and 256 bytes included. A small corpus may give fewer:
             read `Tokenizer.vocabulary_size`.
+        lowercase: Whether to read capitals as small letters, and compatibility forms (full-width letters, ligatures)
+            as plain ones: NFKC with case folding. For little data, or texts some of which have no capitals.
         max_sentences: Learn from a fixed random sample of this size, above 100, which has to fit into memory; 0
             for all.
         max_sentence_bytes: Longer sentences are not learned from.
@@ -189,7 +198,7 @@ def train_tokenizer(
             model_type="bpe",
             vocab_size=vocabulary_size,
             hard_vocab_limit=False,
-            normalization_rule_name="identity",
+            normalization_rule_name="nfkc_cf" if lowercase else "identity",
             remove_extra_whitespaces=False,
             # A word has the same ids at the start of a sentence as inside; decoding removes the space again.
             add_dummy_prefix=True,

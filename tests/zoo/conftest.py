@@ -1,5 +1,6 @@
 """An invented pair of languages, and one translator trained on it for all tests."""
 
+import contextlib
 import random
 import types
 
@@ -69,3 +70,28 @@ def trained(corpus, tokenizer, tmp_path_factory):
     card = {"name": "invented"}
     translator = task.train(recipe, corpus.train, corpus.dev, folder, card, tokenizer, log=lines.append)
     return types.SimpleNamespace(translator=translator, folder=folder, recipe=recipe, log=lines)
+
+
+@pytest.fixture
+def break_at_look(monkeypatch):
+    """`break_at_look(n, task)` is a context in which a training is interrupted at its n-th look at the dev set.
+
+    What it then finds on resuming is the state of the stretch before.
+    """
+
+    @contextlib.contextmanager
+    def interrupted(number, task):
+        looks, look = [], task.DevSet.__call__
+
+        def looking(self, model):
+            looks.append(model)
+            if len(looks) == number:
+                raise KeyboardInterrupt
+            return look(self, model)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(task.DevSet, "__call__", looking)
+            with pytest.raises(KeyboardInterrupt):
+                yield
+
+    return interrupted

@@ -5,6 +5,7 @@ import os
 import random
 import subprocess
 import sys
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -36,6 +37,7 @@ WORDS = [
 ]
 CORPUS = [f"{a} {b} {c}, {d}." for a in WORDS for b in WORDS[::2] for c in WORDS[::3] for d in WORDS[::5]]
 TOKENIZER = train_tokenizer(CORPUS, 400)
+LOWERCASE = train_tokenizer(CORPUS, 400, lowercase=True)
 
 # What sentencepiece itself takes for a space cannot come back.
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\u2581"), max_size=40)
@@ -62,7 +64,17 @@ def test_text_comes_back_under_dropout(text, rate, seed):
 @settings(max_examples=200, deadline=None)
 @given(TEXT | WORDY)
 def test_vanishing_dropout_is_the_usual_encoding(text):
-    assert TOKENIZER.encode([text], 1e-15, 0) == TOKENIZER.encode([text])
+    for tokenizer in (TOKENIZER, LOWERCASE):
+        assert tokenizer.encode([text], 1e-15, 0) == tokenizer.encode([text])
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text("aZéÜß Ωя中Ａ１ﬁ\t!\U0001f600", max_size=20) | WORDY)
+def test_lower_case_is_that_of_unicode(text):
+    (ids,) = LOWERCASE.encode([text])
+    assert LOWERCASE.decode([ids]) == [unicodedata.normalize("NFKC", text.lower())]
+    assert LOWERCASE.encode([text.upper().replace("SS", "ß")], 0.5, 1) == LOWERCASE.encode([text.lower()], 0.5, 1)
+    assert (TOKENIZER.lowercase, LOWERCASE.lowercase) == (False, True)
 
 
 def test_spaces_of_all_kinds_come_back():

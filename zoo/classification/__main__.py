@@ -10,7 +10,7 @@ import rich.table
 from zoo import command_line
 from zoo.classification.data import open_examples
 from zoo.classification.recipes import RECIPES
-from zoo.command_line import ProgressBar, add_command, line, log
+from zoo.command_line import ProgressBar, add_command, corpus, line, log
 
 DEFAULT_CHECKPOINT = "classification/sst2"
 
@@ -24,7 +24,7 @@ def run_train(options) -> None:
     """Trains a classifier, or goes on with one."""
     from zoo.classification import task
 
-    dev = _examples(options, "dev_")
+    dev = _examples(options, "dev-")
     arguments = command_line.training(options, RECIPES, "zoo.classification")
     task.train(train_examples=_examples(options), dev_examples=dev, **arguments)
     log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
@@ -107,19 +107,13 @@ def _parser():
 
 
 def _add_corpus(command, prefix=""):
-    group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
-    group.add_argument(f"--{prefix}data", required=True, help="tab-separated or .csv file, gzip or not, or tfds:NAME")
-    group.add_argument(
-        f"--{prefix}columns", type=int, nargs="+", default=(0, 1), help="columns of label and one or two texts, from 0"
-    )
+    chosen = "label and one or two texts"
+    group = command_line.add_corpus(command, prefix, "tab-separated or .csv file", chosen, chosen)
     group.add_argument(f"--{prefix}header", action="store_true", help="the file begins with a line of names")
-    group.add_argument(f"--{prefix}features", nargs="+", help="of a tfds data set: label and one or two texts")
-    group.add_argument(f"--{prefix}split", default="train" if not prefix else "validation", help="of a tfds data set")
 
 
 def _examples(options, prefix=""):
-    names = ("data", "columns", "header", "features", "split")
-    return open_examples(**{name: getattr(options, prefix + name) for name in names})
+    return open_examples(**corpus(options, prefix, "header"))
 
 
 if __name__ == "__main__":

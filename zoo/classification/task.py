@@ -70,7 +70,7 @@ def train(
     flat = lambda: (text for parts in texts for text in parts)  # noqa: E731
     folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
-    vocabulary = run_vocabulary(folder, tokenizer, flat, recipe.model.vocabulary_size)
+    vocabulary = run_vocabulary(folder, tokenizer, flat, recipe)
     pairs = len(texts[0]) == 2
     config = with_encoder_of(initial, recipe.model)
     sizes = {"vocabulary_size": vocabulary.vocabulary_size, "num_classes": len(names), "num_texts": 1 + pairs}

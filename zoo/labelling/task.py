@@ -74,7 +74,7 @@ def train(
         raise ValueError("The dev corpus has no sentence. It decides which checkpoint is kept: give one.")
     folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
-    vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe.model.vocabulary_size)
+    vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe)
     sizes = {"vocabulary_size": vocabulary.vocabulary_size, "num_labels": len(names)}
     config = dataclasses.replace(with_encoder_of(initial, recipe.model), **sizes)
     longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 from zoo import command_line
-from zoo.command_line import add_command, log
+from zoo.command_line import add_command, corpus, log
 from zoo.pretraining.data import open_texts
 from zoo.pretraining.recipes import RECIPES
 
@@ -20,16 +20,16 @@ def run_train(options) -> None:
     from zoo.pretraining import task
 
     arguments = command_line.training(options, RECIPES, "zoo.pretraining")
-    task.train(train_texts=_texts(options), dev_texts=_texts(options, "dev_"), **arguments)
+    task.train(train_texts=open_texts(**corpus(options)), dev_texts=open_texts(**corpus(options, "dev-")), **arguments)
     log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
 def run_evaluate(options) -> None:
-    """Prints how many masked tokens are guessed right, and the perplexity, with their 95 % intervals."""
+    """Prints how many masked tokens are guessed right, and by a constant guess, and the perplexity."""
     import zoo
     from zoo.pretraining import task
 
-    for score in task.evaluate(zoo.load(options.checkpoint), _texts(options)):
+    for score in task.evaluate(zoo.load(options.checkpoint), open_texts(**corpus(options))):
         print(score)
 
 
@@ -49,15 +49,7 @@ def _parser():
 
 
 def _add_corpus(command, prefix=""):
-    group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
-    group.add_argument(f"--{prefix}data", required=True, help="file with a text a line, gzip or not, or tfds:NAME")
-    group.add_argument(f"--{prefix}columns", type=int, nargs="+", help="columns of a TSV or .csv file, from 0")
-    group.add_argument(f"--{prefix}features", nargs="+", help="of a tfds data set: its texts")
-    group.add_argument(f"--{prefix}split", default="train" if not prefix else "validation", help="of a tfds data set")
-
-
-def _texts(options, prefix=""):
-    return open_texts(**{name: getattr(options, prefix + name) for name in ("data", "columns", "features", "split")})
+    command_line.add_corpus(command, prefix, "file with a text a line", "a TSV or .csv file", "its texts")
 
 
 if __name__ == "__main__":

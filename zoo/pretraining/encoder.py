@@ -1,24 +1,21 @@
 """An encoder that was pretrained to guess masked tokens."""
 
-import os
-
 import numpy as np
 from keras import ops
 
-from zoo.arrays import assign_arrays, named_arrays
 from zoo.batching import length_sorted_chunks
-from zoo.checkpoints import Checkpoint, write_checkpoint
+from zoo.checkpoints import Checkpoint
 from zoo.compiling import compiled
 from zoo.config import EncoderConfig
-from zoo.config_values import from_dict, to_dict
 from zoo.labelled_corpus import NO_LABEL
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.pretrained import PretrainedEncoder
+from zoo.saving import Saveable, restored_model
 from zoo.token_rows import TokenRows
 from zoo.vocabularies import Vocabulary, read_vocabulary
 
 
-class MaskedEncoder(PretrainedEncoder):
+class MaskedEncoder(Saveable, PretrainedEncoder):
     """A `PretrainedEncoder` that still has the output of its pretraining.
 
     Args:
@@ -38,21 +35,12 @@ class MaskedEncoder(PretrainedEncoder):
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "MaskedEncoder":
         """The one that a checkpoint describes."""
-        model = MaskedLanguageModel(from_dict(EncoderConfig, checkpoint.config))
-        model.build()
-        assign_arrays(model, checkpoint.arrays, "The checkpoint")
+        model = restored_model(checkpoint, MaskedLanguageModel, EncoderConfig)
         return cls(model, read_vocabulary(checkpoint.vocabulary), checkpoint.card["max_tokens"], checkpoint.card)
 
-    def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
-        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
-
-        Args:
-            folder: Must not exist yet.
-            half: Whether to store the weights as float16.
-        """
-        card = {**self.card, "task": self.task, "max_tokens": self.max_tokens}
-        checkpoint = Checkpoint(card, to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model)
-        return write_checkpoint(folder, checkpoint, half)
+    def full_card(self) -> dict:
+        """See `Saveable`."""
+        return {**super().full_card(), "max_tokens": self.max_tokens}
 
     def guesses(self, rows: TokenRows, masker, batch_tokens: int = 16_384) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """What the model says to rows that `masker`, a `zoo.tf.masking.TokenMasker`, hides tokens of.

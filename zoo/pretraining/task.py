@@ -61,7 +61,7 @@ def train(
     check_settings(settings, ("accuracy", "loss"), unused=["token_dropout"])
     folder = prepare_folder(folder, recipe)
     tokenizer = initial.tokenizer if initial else tokenizer
-    vocabulary = run_vocabulary(folder, tokenizer, lambda: train_texts, recipe.model.vocabulary_size)
+    vocabulary = run_vocabulary(folder, tokenizer, lambda: train_texts, recipe)
     config = dataclasses.replace(with_encoder_of(initial, recipe.model), vocabulary_size=vocabulary.vocabulary_size)
     longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
     rows, dev_rows = (encode_rows(texts, vocabulary, longest) for texts in (train_texts, dev_texts))
@@ -72,7 +72,7 @@ def train(
     return train_predictor(
         lambda model, card: MaskedEncoder(model, vocabulary, longest, card),
         functools.partial(MaskedLanguageModel, config),
-        lambda encoder: DevSet(rows, dev_rows, encoder, settings.score, log),
+        lambda encoder: DevSet(dev_rows, encoder, settings.score),
         lambda tokenizer: LabelledCorpus(
             rows if tokenizer is vocabulary else encode_rows(train_texts, tokenizer, longest)
         ),
@@ -87,7 +87,10 @@ def train(
 
 
 def evaluate(encoder: MaskedEncoder, texts: Iterable[str], resamples: int = 1000) -> list[Score]:
-    """How many masked tokens are guessed right, and the perplexity, with bootstrap intervals over tokens."""
+    """How many masked tokens are guessed right, the perplexity, and how many a constant guess would get right.
+
+    With bootstrap intervals over tokens.
+    """
     rows = encode_rows(texts, encoder.tokenizer, encoder.max_tokens)
     if not len(rows.lengths):
         raise ValueError("There must be at least one text to evaluate on. Received: none.")
@@ -104,15 +107,8 @@ def encode_rows(texts: Iterable[str], tokenizer: Vocabulary, max_tokens: int) ->
 class DevSet:
     """A look at the dev texts, the same tokens masked at each: loss and accuracy."""
 
-    def __init__(self, rows: TokenRows, dev_rows: TokenRows, encoder: MaskedEncoder, score: str, log: Callable):
-        self._rows, self._encoder, self._score = dev_rows, encoder, score
-        tokenizer = encoder.tokenizer
-        special = [0, tokenizer.start_id, tokenizer.end_id]
-        counts = np.bincount(rows.ids, minlength=tokenizer.vocabulary_size)
-        counts[special] = 0
-        gold, _, _ = _guesses(encoder, dev_rows)
-        self.unigram = 100 * float(np.mean(gold == counts.argmax()))
-        log(f"dev: {gold.size:,} masked tokens, of which {self.unigram:.2f} % are the most frequent token of training")
+    def __init__(self, rows: TokenRows, encoder: MaskedEncoder, score: str):
+        self._rows, self._encoder, self._score = rows, encoder, score
 
     def __call__(self, model: keras.Model) -> dict[str, float]:
         """`dev_loss`, `dev_accuracy` and `score`, higher being better."""
@@ -133,10 +129,16 @@ def _guesses(encoder, rows):
 
 def _scores(gold, guessed, log_probabilities, resamples):
     right, generator = 100.0 * (gold == guessed), np.random.default_rng(_DEV_SEED)
+    most_frequent = 100.0 * (gold == np.bincount(gold).argmax())
     samples = [generator.integers(0, gold.size, gold.size) for _ in range(resamples)]
     signature = f"tokens:{gold.size}|masked:15%" + (f"|bs:{resamples}|seed:{_DEV_SEED}" if resamples else "")
+    figures = (
+        ("masked accuracy", right, float),
+        ("perplexity", -log_probabilities, np.exp),
+        ("accuracy of the most frequent token", most_frequent, float),
+    )
     scores = []
-    for name, values, final in (("masked accuracy", right, float), ("perplexity", -log_probabilities, np.exp)):
+    for name, values, final in figures:
         means = [final(values[rows].mean()) for rows in samples]
         interval = float(np.ptp(np.quantile(means, [0.025, 0.975]))) / 2 if means else 0.0
         scores.append(Score(name, float(final(values.mean())), interval, signature))

@@ -35,6 +35,7 @@ __all__ = ["Translator", "evaluate", "from_checkpoint", "train"]
 Pairs = Iterable[tuple[str, str]]
 _SAMPLED_BATCHES = 500
 _DEV_SENTENCES = 1000  # Translated at each look at the dev set; all of it is scored at the end.
+_FOR_OTHERS = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
 _BEAM_SIZE, _LENGTH_PENALTY = 4, 0.6  # Vaswani et al. (2017), section 6.1.
 
 
@@ -73,10 +74,10 @@ def train(
         _check_sizes(initial.model.config, recipe.model)
         tokenizer = initial.tokenizer
     settings, card = recipe.training, dict(card or {})
-    check_settings(settings, ("bleu", "loss"), ["token_dropout", "frozen_layers", "layer_decay", "lora_rank"])
+    check_settings(settings, ("bleu", "loss"), _FOR_OTHERS)
     folder = prepare_folder(folder, recipe)
     texts = functools.partial(itertools.chain.from_iterable, train_pairs)
-    tokenizer = run_vocabulary(folder, tokenizer, texts, recipe.model.vocabulary_size)
+    tokenizer = run_vocabulary(folder, tokenizer, texts, recipe)
     corpus = _encode(train_pairs, tokenizer, settings, folder, log)
     dev_pairs = [*dev_pairs]
     if not dev_pairs:

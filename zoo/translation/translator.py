@@ -9,13 +9,12 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
-from zoo.arrays import named_arrays
 from zoo.batching import length_sorted_chunks, original_order, power_of_two, source_batch
-from zoo.checkpoints import Checkpoint, write_checkpoint
+from zoo.checkpoints import Checkpoint
 from zoo.compiling import compiled
-from zoo.config import END_ID, PAD_ID, START_ID
-from zoo.config_values import to_dict
+from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.models.seq2seq import Seq2Seq
+from zoo.saving import Saveable, restored_model
 from zoo.texts import checked_texts
 from zoo.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
@@ -33,7 +32,7 @@ class Translation(NamedTuple):
     score: float
 
 
-class Translator:
+class Translator(Saveable):
     """A Seq2Seq model with its vocabulary.
 
     Args:
@@ -45,6 +44,8 @@ class Translator:
         jit_compile: Whether XLA compiles the search, as it always does on JAX: for a service of short texts. Each
             shape takes seconds the first time, so batches are padded to few shapes; see `warm_up`.
     """
+
+    task = "translation"
 
     def __init__(
         self,
@@ -139,16 +140,9 @@ class Translator:
             self._compiled["attention"] = attention_function(self.model)
         return align_words(self._compiled["attention"], self.tokenizer, texts, translations)
 
-    def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
-        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
-
-        Args:
-            folder: Must not exist yet.
-            half: Whether to store the weights as float16.
-        """
-        card = {**self.card, "task": "translation", "max_source_tokens": self.max_source_tokens}
-        checkpoint = Checkpoint(card, to_dict(self.model.config), named_arrays(self.model), self.tokenizer.model)
-        return write_checkpoint(folder, checkpoint, half)
+    def full_card(self) -> dict:
+        """See `Saveable`."""
+        return {**super().full_card(), "max_source_tokens": self.max_source_tokens}
 
     def export(self, folder: str | os.PathLike, **options) -> dict:
         """Writes a SavedModel folder that translates without this package, whole or not at all; returns its card.
@@ -249,12 +243,6 @@ class Translator:
 
 def from_checkpoint(checkpoint: Checkpoint) -> Translator:
     """The translator that a checkpoint describes."""
-    from zoo.arrays import assign_arrays
-    from zoo.config import ModelConfig
-    from zoo.config_values import from_dict
-
-    model = Seq2Seq(from_dict(ModelConfig, checkpoint.config))
-    model.build()
-    assign_arrays(model, checkpoint.arrays, "The checkpoint")
+    model = restored_model(checkpoint, Seq2Seq, ModelConfig)
     longest = checkpoint.card.get("max_source_tokens", 128)
     return Translator(model, Tokenizer(checkpoint.vocabulary), checkpoint.card, longest)

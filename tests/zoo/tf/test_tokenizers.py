@@ -44,6 +44,12 @@ def test_ids_and_texts_equal_those_of_python():
     assert batch.dtype == tf.int32 and batch.numpy().tolist() == source_batch(rows).tolist()
 
 
+def test_lower_case_is_that_of_python():
+    python = train_tokenizer(TEXTS, 2000, lowercase=True)
+    texts = [*TEXTS, *map(str.upper, TEXTS)]
+    assert tokenizers.GraphTokenizer(python).encode(tf.constant(texts)).to_list() == python.encode(texts)
+
+
 def test_words_are_those_of_python():
     rows = PYTHON.encode(TEXTS)
     numbers = tf.function(lambda texts: GRAPH.word_numbers(GRAPH.encode(texts)))(tf.constant(TEXTS)).to_list()
