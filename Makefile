@@ -13,8 +13,8 @@ translate: $(VENV)/installed
 	@$(VENV)/bin/python -m zoo.translation translate $(if $(TEXT),--text "$(subst ",\",$(TEXT))",examples/sentences.txt)
 
 test: $(VENV)/installed-test
-	$(VENV)/bin/python -m pytest -n 2 tests
-	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile tests
+	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 --dist loadfile tests/ops tests/layers tests/decoding tests/training
 
 lint: $(VENV)/installed-test
 	$(VENV)/bin/ruff check .

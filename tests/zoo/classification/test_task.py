@@ -88,6 +88,16 @@ def test_what_cannot_be_right_is_refused(recipe, tmp_path, files):
         task.train(bleu, train, dev, tmp_path / "d", log=lambda text: None)
 
 
+def test_a_lower_case_vocabulary_is_learned(recipe, files, tmp_path, trained):
+    asked = override(recipe, ["training.lowercase=true", "training.steps=30"])
+    corpora = open_examples(files.train), open_examples(files.dev)
+    learned = task.train(asked, *corpora, tmp_path / "a", log=lambda text: None)
+    assert learned.tokenizer.lowercase and not trained.classifier.tokenizer.lowercase
+    assert learned.classify(["TE LO SOL"]) == learned.classify(["te lo sol"])
+    with pytest.raises(ValueError, match="the one given tells capitals from small letters"):
+        task.train(asked, *corpora, tmp_path / "b", initial=trained.classifier, log=lambda text: None)
+
+
 def test_evaluation_without_examples(trained, tmp_path):
     with pytest.raises(ValueError, match="at least one example to evaluate on"):
         task.evaluate(trained.classifier, write(tmp_path / "none.tsv", ["", ""]))
