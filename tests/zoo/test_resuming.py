@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import types
 
 import keras
 import numpy as np
@@ -83,6 +84,12 @@ def run_on_jax(folder):
     assert np.abs(whole["output/bias"] - named_arrays(make())["output/bias"]).max() > 1e-3
     expected = run_interrupted(lambda: make(dropout=0.3, eager=False), folder / "a", [])[1]
     assert_same(run_interrupted(lambda: make(dropout=0.3, eager=False), folder / "b", [2])[1], expected)
+    model = make(eager=False)
+    model.text_encoder = types.SimpleNamespace(layers_from_below=lambda: [[model.embedding]])
+    before = named_arrays(model)
+    _, after = train(model, whole_batches(), folder / "rates", steps=1, evaluate_every=1, layer_decay=0.5)
+    moves = {name: np.abs(after[name] - array).max() for name, array in before.items()}
+    np.testing.assert_allclose(moves["embedding/kernel"], moves["output/kernel"] / 2, rtol=1e-2)
     _, real = train(make_real(dropout=True), whole_batches(), folder / "real", steps=2)
     assert all(np.isfinite(array).all() for array in real.values())
     print("done on", keras.backend.backend())
