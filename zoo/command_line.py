@@ -15,6 +15,7 @@ from zoo.config_values import override
 from zoo.quiet import quiet_start
 from zoo.reading import read_lines
 
+CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.
 _errors = rich.console.Console(stderr=True)
 
 
@@ -102,9 +103,8 @@ def add_corpus(command: argparse.ArgumentParser, prefix: str, file: str, columns
     return group
 
 
-def corpus(options: argparse.Namespace, prefix: str = "", *more: str) -> dict[str, Any]:
-    """What the arguments of `add_corpus` and those of the names `more` ask for; those left out are absent."""
-    names = ("data", "columns", "features", "split", *more)
+def corpus(options: argparse.Namespace, prefix: str = "", names: Iterable[str] = CORPUS) -> dict[str, Any]:
+    """What the arguments of these names behind the prefix ask for; those left out are absent."""
     given = {name: getattr(options, prefix.replace("-", "_") + name) for name in names}
     return {name: value for name, value in given.items() if value is not None}
 

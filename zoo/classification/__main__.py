@@ -10,7 +10,7 @@ import rich.table
 from zoo import command_line
 from zoo.classification.data import open_examples
 from zoo.classification.recipes import RECIPES
-from zoo.command_line import ProgressBar, add_command, corpus, line, log
+from zoo.command_line import CORPUS, ProgressBar, add_command, corpus, line, log
 
 DEFAULT_CHECKPOINT = "classification/sst2"
 
@@ -113,7 +113,7 @@ def _add_corpus(command, prefix=""):
 
 
 def _examples(options, prefix=""):
-    return open_examples(**corpus(options, prefix, "header"))
+    return open_examples(**corpus(options, prefix, (*CORPUS, "header")))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 from zoo import command_line
-from zoo.command_line import ProgressBar, add_command, line, log
+from zoo.command_line import ProgressBar, add_command, corpus, line, log
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
@@ -31,7 +31,7 @@ def run_train(options) -> None:
     """Trains a translator, or goes on with one."""
     from zoo.translation import task
 
-    dev = _corpus(options, "dev_")
+    dev = _corpus(options, "dev-")
     arguments = command_line.training(options, RECIPES, "zoo.translation")
     arguments["card"].setdefault("bleu", {"tokenize": options.tokenize, "lowercase": options.lowercase})
     task.train(train_pairs=_corpus(options), dev_pairs=dev, **arguments)
@@ -158,10 +158,7 @@ def _add_checkpoint(command):
 
 
 def _corpus(options, prefix=""):
-    values = {
-        name: getattr(options, prefix + name) for name in ("source", "target", "data", "columns", "languages", "split")
-    }
-    return open_pairs(**values)
+    return open_pairs(**corpus(options, prefix, ("source", "target", "data", "columns", "languages", "split")))
 
 
 if __name__ == "__main__":
