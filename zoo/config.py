@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass, field
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
+NGRAM_BUCKETS = 2**18  # See `zoo.models.ngram_logits`.
 NUM_WORD_SHAPES = 5  # See `zoo.word_shapes`.
 
 
@@ -90,11 +91,13 @@ class ClassifierConfig(EncoderConfig):
         num_classes: Classes C.
         num_texts: 1, or 2 for pairs of texts, which need segments.
         pooling: How steps become one vector: their "mean" over real steps, the "first", or "attention".
+        ngrams: Longest n-gram of a linear classifier beside the encoder, whose logits are added to its; 0 for none.
     """
 
     num_classes: int = 2
     num_texts: int = 1
     pooling: str = "mean"
+    ngrams: int = 0
 
     def __post_init__(self):
         super().__post_init__()
@@ -104,6 +107,8 @@ class ClassifierConfig(EncoderConfig):
                 "`num_texts` must be 1, or 2 with `num_segments` of at least 2. "
                 f"Received: num_texts={self.num_texts}, num_segments={self.num_segments}."
             )
+        if self.ngrams < 0:
+            raise ValueError(f"`ngrams` must be 0 or more. Received: ngrams={self.ngrams!r}.")
         if self.pooling not in ("mean", "first", "attention"):
             raise ValueError(f"`pooling` must be mean, first or attention. Received: pooling={self.pooling!r}.")
 

@@ -7,6 +7,7 @@ import keras
 from keras_transformer import AttentionPooling
 from keras_transformer.layers.dropout import Dropout
 from zoo.config import ClassifierConfig
+from zoo.models.ngram_logits import NGramLogits
 from zoo.models.text_encoder import TextEncoder, masked_mean
 
 
@@ -14,7 +15,7 @@ from zoo.models.text_encoder import TextEncoder, masked_mean
 class Classifier(keras.Model):
     """Classes of texts.
 
-        logits = Dropout(pool(TextEncoder(ids))) W + b
+        logits = Dropout(pool(TextEncoder(ids))) W + b [+ NGramLogits(ids)]
 
     Axes: B batch, T steps, C classes.
 
@@ -37,6 +38,9 @@ class Classifier(keras.Model):
         self.pooling = None
         if config.pooling == "attention":
             self.pooling = AttentionPooling(config.num_heads, dtype=policy, name="pooling")
+        self.ngrams = None
+        if config.ngrams:
+            self.ngrams = NGramLogits(config.ngrams, config.num_classes, dtype=policy, name="ngrams")
         self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
         self.head = keras.layers.Dense(config.num_classes, dtype=policy, name="head")
 
@@ -44,11 +48,14 @@ class Classifier(keras.Model):
         self.text_encoder.build()
         if self.pooling is not None:
             self.pooling.build((None, None, self.config.hidden_dim))
+        if self.ngrams is not None:
+            self.ngrams.build()
         self.head.build((None, self.config.hidden_dim))
         self.built = True
 
     def call(self, inputs, training=None):
-        return self.head(self.head_dropout(self.pooled(inputs)))
+        logits = self.head(self.head_dropout(self.pooled(inputs)))
+        return logits if self.ngrams is None else logits + self.ngrams(inputs["token_ids"])
 
     def pooled(self, inputs):
         """One vector `[B, D]` for each text."""

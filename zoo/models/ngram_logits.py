@@ -1,0 +1,62 @@
+"""The wide part of a wide and deep classifier: what each word and n-gram says for each class, added up."""
+
+import keras
+from keras import ops
+
+from keras_transformer import TokenEmbedding
+from keras_transformer.ops import masks
+from zoo.config import NGRAM_BUCKETS, PAD_ID
+
+_SCALE = 30.0  # Of the steps of Adam, which has one rate for this table and for vectors of hundreds of numbers.
+_FACTOR = 1009  # _FACTOR * NGRAM_BUCKETS is an int32.
+
+
+@keras.saving.register_keras_serializable("zoo")
+class NGramLogits(keras.layers.Layer):
+    """Linear evidence of n-grams for classes, beside a deep model (wide and deep: Cheng et al. 2016).
+
+        y = 30 / sqrt(T) sum_{n=1..N} sum_t U[hash(ids[t-n+1], ..., ids[t])]
+
+    N-grams share the rows of a table of 2^18, as in fastText (Joulin et al. 2017). It begins with zeros: what training
+    never saw says nothing. Axes: B batch, T real steps, C classes.
+
+    Args:
+        longest: Longest n-gram N.
+        num_classes: Classes C.
+
+    Call arguments:
+        token_ids: Int `[B, steps]`, padded with 0 at the end.
+
+    Returns:
+        Float `[B, C]`.
+    """
+
+    def __init__(self, longest: int, num_classes: int, **kwargs):
+        super().__init__(**kwargs)
+        self.longest, self.num_classes = longest, num_classes
+        options = {"mask_zero": False, "scale": False, "embeddings_initializer": "zeros", "dtype": self.dtype_policy}
+        self.table = TokenEmbedding(NGRAM_BUCKETS, num_classes, **options, name="table")
+
+    def build(self, inputs_shape=None):
+        self.table.build()
+        self.built = True
+
+    def call(self, token_ids):
+        ids = ops.cast(token_ids, "int32")
+        real = ops.cast(masks.padding_mask(ids, PAD_ID), "float32")[..., None]
+        total = sum(ops.cast(self.table(rows), "float32") for rows in ngram_rows(ids, self.longest))
+        count = ops.maximum(ops.sum(real, axis=1), 1.0)
+        return ops.cast(_SCALE * ops.sum(total * real, axis=1) / ops.sqrt(count), self.compute_dtype)
+
+    def get_config(self):
+        return {**super().get_config(), "longest": self.longest, "num_classes": self.num_classes}
+
+
+def ngram_rows(ids, longest):
+    """For each n up to `longest`, the rows `[B, T]` of the n-grams that end at each step; 0 stands before the first."""
+    for n in range(1, longest + 1):
+        rows = ops.full_like(ids, n)
+        for back in range(n - 1, -1, -1):
+            earlier = ops.pad(ids, ((0, 0), (back, 0)))[:, : ops.shape(ids)[1]]
+            rows = (rows * _FACTOR + earlier) % NGRAM_BUCKETS
+        yield rows
