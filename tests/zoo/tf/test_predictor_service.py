@@ -44,13 +44,14 @@ def spread(model):
     rng = np.random.default_rng(4)
     for variable in model.trainable_variables:
         if len(variable.shape) > 1:
-            variable.assign(rng.normal(0, 1, variable.shape))
+            variable.assign(rng.normal(0, 0.02 if "ngrams" in variable.path else 1, variable.shape))
     return model
 
 
-def classifier(vocabulary, num_texts=1):
+def classifier(vocabulary, num_texts=1, ngrams=0):
     tokenizer = VOCABULARIES[vocabulary]
     sizes = {**SIZES, "vocabulary_size": tokenizer.vocabulary_size, "num_texts": num_texts, "num_classes": 3}
+    sizes["ngrams"] = ngrams
     model = spread(Classifier(ClassifierConfig(**sizes, num_segments=2 * (num_texts - 1))))
     return TextClassifier(model, tokenizer, LABELS, max_tokens=12, batch_tokens=30)
 
@@ -77,8 +78,9 @@ def filled(sentences):
 
 
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
-def test_texts_are_classified_as_by_the_classifier(vocabulary, tmp_path):
-    original = classifier(vocabulary)
+@pytest.mark.parametrize("ngrams", [0, 2])
+def test_texts_are_classified_as_by_the_classifier(vocabulary, ngrams, tmp_path):
+    original = classifier(vocabulary, ngrams=ngrams)
     classify = served(original, tmp_path / "model")["serving_default"]
     for texts in (TEXTS, TEXTS[::-1], *([text] for text in TEXTS), []):
         found = classify(tf.constant(texts, tf.string))
