@@ -4,7 +4,7 @@
 #     export KERAS_TRANSFORMER_DATA=...       # holds classification/{sst2,trec,imdb} and labelling/masc_pos
 #     sh examples/encoders.sh scratch         # from random weights; what is shipped is among them
 #     sh examples/encoders.sh minilm FOLDER   # fine-tuned from a Hugging Face folder of all-MiniLM-L6-v2
-#     sh examples/encoders.sh pretraining     # an encoder of our own on the texts of IMDB, then SST-2 and TREC
+#     sh examples/encoders.sh pretraining     # an encoder of our own on the texts of all three, then SST-2 and TREC
 set -e
 : "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
 texts=$KERAS_TRANSFORMER_DATA/classification
@@ -28,9 +28,7 @@ train() { # TASK/DATA OUTPUT NAME=VALUE... [-- ARGUMENT...]
     labelling/masc-pos)
         set -- --data "$words/masc_pos/train.tsv.gz" --dev-data "$words/masc_pos/dev.tsv" --unknown-labels wrong "$@"
         ;;
-    pretraining/imdb)
-        set -- --data "$texts/imdb/train.tsv.gz" --columns 1 --dev-data "$texts/imdb/dev.tsv.gz" --dev-columns 1 "$@"
-        ;;
+    pretraining/texts) set -- --data runs/texts.txt --dev-data "$texts/imdb/dev.tsv.gz" --dev-columns 1 "$@" ;;
     esac
     # shellcheck disable=SC2086
     [ -d "$output/checkpoint" ] || python -m "zoo.${data%/*}" train "$@" $settings --output "$output"
@@ -38,14 +36,17 @@ train() { # TASK/DATA OUTPUT NAME=VALUE... [-- ARGUMENT...]
 
 case ${1:?scratch, minilm FOLDER or pretraining} in
 scratch)
+    short="training.steps=900 training.cooldown_steps=700 training.evaluate_every=150"
     for seed in 1 2 3; do
-        train classification/sst2 "sst2-$seed" training.seed=$seed
-        train classification/trec "trec-$seed" training.seed=$seed
+        train classification/sst2 "sst2-$seed" $short training.seed=$seed model.ngrams=1 training.subword_dropout=0.1
+        train classification/trec "trec-$seed" $short training.seed=$seed model.ngrams=2 model.dropout=0.5 \
+            training.token_dropout=0.3
     done
     train labelling/masc-pos masc-pos training.batch_tokens=4096 training.token_dropout=0.1 training.steps=2000 \
         training.cooldown_steps=1700 training.evaluate_every=500
-    train classification/imdb imdb model.vocabulary_size=8000 model.dropout=0.2 training.token_dropout=0.1 \
-        training.batch_tokens=8192 training.steps=1600 training.cooldown_steps=1400 training.evaluate_every=400
+    train classification/imdb imdb model.ngrams=2 training.lowercase=true training.token_dropout=0.1 \
+        training.precision=mixed_bfloat16 training.batch_tokens=8192 training.steps=1600 training.cooldown_steps=1400 \
+        training.evaluate_every=400
     ;;
 minilm)
     tune="model.dropout=0.1 model.attention_dropout=0.1 training.precision=mixed_bfloat16 training.label_smoothing=0
@@ -68,8 +69,15 @@ minilm)
     done
     ;;
 pretraining)
-    train pretraining/imdb pretrained training.precision=mixed_bfloat16 training.steps=4000 \
-        training.cooldown_steps=3000
+    mkdir -p runs
+    {
+        gzip -dc "$texts/imdb/train.tsv.gz" | cut -f 2
+        cut -f 2 "$texts/sst2/train.tsv"
+        cut -f 3 "$texts/trec/train.tsv"
+    } >runs/texts.txt
+    train pretraining/texts pretrained training.lowercase=true training.precision=mixed_bfloat16 model.hidden_dim=256 \
+        model.intermediate_dim=1024 training.steps=2500 training.warmup_steps=300 training.cooldown_steps=1800 \
+        training.evaluate_every=100
     for data in sst2 trec; do
         train classification/$data $data-pretrained model.dropout=0.3 training.token_dropout=0.1 training.steps=1800 \
             training.cooldown_steps=1600 training.evaluate_every=200 -- --initial runs/pretrained/checkpoint

@@ -68,7 +68,8 @@ def main():
     }
     recipe = override(TINY, [f"training.seed={options.seed}", *options.set, *(SMOKE if options.smoke else [])])
     if options.smoke:
-        splits = {split: [pair for pair, _ in zip(pairs, range(200))] for split, pairs in splits.items()}
+        sizes = {"train": 200, "val": 20, "test2016": 20}
+        splits = {split: [pair for pair, _ in zip(pairs, range(sizes[split]))] for split, pairs in splits.items()}
     card = dict(CARD)
     if options.reverse:
         splits = {split: [(target, source) for source, target in pairs] for split, pairs in splits.items()}
