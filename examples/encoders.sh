@@ -78,9 +78,10 @@ pretraining)
     train pretraining/texts pretrained training.lowercase=true training.precision=mixed_bfloat16 model.hidden_dim=256 \
         model.intermediate_dim=1024 training.steps=2500 training.warmup_steps=300 training.cooldown_steps=1800 \
         training.evaluate_every=100
-    for data in sst2 trec; do
-        train classification/$data $data-pretrained model.dropout=0.3 training.token_dropout=0.1 training.steps=1800 \
-            training.cooldown_steps=1600 training.evaluate_every=200 -- --initial runs/pretrained/checkpoint
-    done
+    short="training.precision=mixed_bfloat16 training.steps=900 training.evaluate_every=150"
+    train classification/sst2 sst2-pretrained $short training.cooldown_steps=700 model.ngrams=1 \
+        training.subword_dropout=0.1 -- --initial runs/pretrained/checkpoint
+    train classification/trec trec-pretrained $short training.cooldown_steps=800 training.warmup_steps=100 model.ngrams=2 \
+        training.peak_learning_rate=5e-4 training.token_dropout=0.1 -- --initial runs/pretrained/checkpoint
     ;;
 esac
