@@ -67,6 +67,9 @@ minilm)
             training.steps=360 training.warmup_steps=36 training.cooldown_steps=324 training.evaluate_every=180 \
             training.average=1 model.word_shapes=$shapes -- --initial "$2"
     done
+    train labelling/masc-pos masc-pos-minilm-longer $tune $rate=3e-4 training.batch_tokens=4096 training.steps=550 \
+        training.warmup_steps=50 training.cooldown_steps=500 training.evaluate_every=275 training.average=1 \
+        model.word_shapes=true -- --initial "$2"
     ;;
 pretraining)
     mkdir -p runs

@@ -19,10 +19,10 @@ def with_encoder_of(initial: Any, config: EncoderConfig) -> EncoderConfig:
 
 
 def start_from(initial: Any, predictor: Any) -> None:
-    """Gives a predictor the weights of another's encoder, and of its head if task and labels are the same."""
+    """Gives a predictor the weights of another's encoder, and of all that both have if task and labels are the same."""
     own, given = named_arrays(predictor.model), named_arrays(initial.model)
     same = (initial.task, initial.labels) == (predictor.task, predictor.labels)
-    taken = {name: array for name, array in given.items() if same or name.startswith("text_encoder/")}
+    taken = {name: array for name, array in given.items() if (same and name in own) or name.startswith("text_encoder/")}
     assign_arrays(predictor.model, {**own, **taken}, "The checkpoint to start from")
 
 

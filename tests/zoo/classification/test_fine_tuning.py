@@ -37,6 +37,17 @@ def moved(before, after):
     return [max(np.abs(after[n] - before[n]).max() for n in before if n.startswith(group)) for group in groups]
 
 
+def test_a_classifier_goes_on_with_and_without_ngrams(deep, files, tmp_path):
+    """What both have is taken over; n-grams that are new begin with zeros."""
+    recipe, before = deep
+    options = {"initial": before}
+    for name, change in (("with", "model.ngrams=2"), ("without", "model.ngrams=0")):
+        changed = override(recipe, [change, "training.peak_learning_rate=1e-9"])
+        options["initial"] = tune(changed, files, tmp_path / name, **options)
+        assert (options["initial"].model.ngrams is None) == (name == "without")
+        assert 0 < max(moved(before, options["initial"])) < 1e-7
+
+
 def test_frozen_layers_stay(deep, files, tmp_path):
     recipe, before = deep
     for frozen in (0, 1, 3, BLOCKS + 1):
