@@ -1,5 +1,6 @@
 # make translate   sets up and translates a few sentences, or TEXT="..."
 # make test        sets up and runs the tests (TensorFlow, then the layers on JAX)
+# make test-slow   what takes longest: examples, fresh processes, scores of the shipped checkpoints
 # make lint        ruff, as in CI
 
 PYTHON ?= python3
@@ -7,14 +8,17 @@ VENV ?= .venv
 # Large arrays on huge pages (Linux, glibc 2.35 or later); see the README for more.
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
-.PHONY: translate test lint clean
+.PHONY: translate test test-slow lint clean
 
 translate: $(VENV)/installed
 	@$(VENV)/bin/python -m zoo.translation translate $(if $(TEXT),--text "$(subst ",\",$(TEXT))",examples/sentences.txt)
 
 test: $(VENV)/installed-test
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile tests
-	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 --dist loadfile tests/ops tests/layers tests/decoding tests/training
+	$(VENV)/bin/python -m pytest -n 2 -m "not slow" tests
+	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
+
+test-slow: $(VENV)/installed-test
+	$(VENV)/bin/python -m pytest -n 2 -m slow tests
 
 lint: $(VENV)/installed-test
 	$(VENV)/bin/ruff check .

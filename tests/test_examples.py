@@ -35,12 +35,14 @@ def test_every_example_is_tested():
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, "multi30k.py"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_number_examples(name, tmp_path):
     pytest.importorskip("num2words", reason="num2words is not installed")
     assert SHOWN[name] in smoke(name, tmp_path)
 
 
+@pytest.mark.slow
 def test_multi30k_takes_further_files_and_the_other_direction(tmp_path, tmp_path_factory):
     tok = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", ""), "translation", "multi30k", "tok")
     if not tok.is_dir():

@@ -95,6 +95,7 @@ def run_on_jax(folder):
     print("done on", keras.backend.backend())
 
 
+@pytest.mark.slow
 def test_training_on_jax(tmp_path):
     code = f"import runpy; runpy.run_path({__file__!r})['run_on_jax']({str(tmp_path)!r})"
     root = pathlib.Path(__file__).parents[2]

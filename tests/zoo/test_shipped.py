@@ -85,6 +85,7 @@ def test_what_is_plain_comes_out(shipped):
         assert model.tag([list(words)]) == [list(labels)]
 
 
+@pytest.mark.slow
 def test_the_score_is_that_of_the_card(shipped):
     """On the dev set; of translations on 200 sentences, in whose wider interval the card's score lies."""
     name, model = shipped

@@ -37,6 +37,7 @@ def moved(before, after):
     return [max(np.abs(after[n] - before[n]).max() for n in before if n.startswith(group)) for group in groups]
 
 
+@pytest.mark.slow
 def test_a_classifier_goes_on_with_and_without_ngrams(deep, files, tmp_path):
     """What both have is taken over; n-grams that are new begin with zeros."""
     recipe, before = deep

@@ -42,6 +42,7 @@ def test_four_replicas():
     run_with_four_replicas("tests/zoo/tf/test_distribution.py", "tests/training/test_replicas.py", tests="one_device")
 
 
+@pytest.mark.slow
 def test_the_real_model(tmp_path):
     steps = {"steps": 20, "evaluate_every": 10}
     _, expected = train(make_real(dropout=False), whole_batches(), tmp_path / "one", **steps)

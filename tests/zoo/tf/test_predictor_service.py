@@ -116,6 +116,7 @@ def test_words_are_tagged_as_by_the_tagger(vocabulary, word_shapes, tmp_path):
     assert len({label for labels in original.tag(SENTENCES) for label in labels}) > 1
 
 
+@pytest.mark.slow
 def test_a_fresh_process_needs_tensorflow_text_only(tmp_path):
     original = classifier("subwords")
     assert original.export(tmp_path / "classes") == json.loads((tmp_path / "classes" / CARD).read_text("utf-8"))

@@ -53,6 +53,7 @@ def test_alignments_are_those_of_the_translator(served, trained):
     assert strings(found["alignments"]) == links and links[0] and not links[1]
 
 
+@pytest.mark.slow
 def test_ids_are_translated_without_tensorflow_text(trained, tmp_path):
     translator = trained.translator
     trained.translator.export(tmp_path / "ids", text=False, beam_size=2, num_return=2)
@@ -73,6 +74,7 @@ print(json.dumps([found["ids"].numpy().tolist(), found["scores"].numpy().tolist(
         np.testing.assert_allclose(values, [candidate.score for candidate in candidates], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_texts_are_translated_in_a_fresh_process(exported, trained):
     code = f"""
 import json, tensorflow as tf, tensorflow_text

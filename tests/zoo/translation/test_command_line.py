@@ -148,6 +148,7 @@ def test_exporting(loaded, checkpoint, files, tmp_path, capsys):
     assert (status, out) == (2, "") and "exists already, and nothing is overwritten" in err
 
 
+@pytest.mark.slow
 def test_vocabulary_and_training_on_two_devices(files, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(distribution, "mirrored_strategy", mirrored)
     corpus = ["--source", files / "train.source", "--target", files / "train.target"]

@@ -73,6 +73,7 @@ def test_segments_are_translated_apart_and_joined(translator, sources):
     assert translator.translate([long]) == [" ".join(translator.translate([segment.text for segment in segments]))]
 
 
+@pytest.mark.slow
 def test_compiled_by_xla_it_translates_the_same_and_waits_for_no_compiler(translator, mixed, monkeypatch):
     longest, room = translator.max_source_tokens, translator.batch_tokens
     simple = [text for text in mixed if len(split_text(text, translator.tokenizer, longest)) == 1]
@@ -252,6 +253,7 @@ def test_weights_saved_in_half_precision_are_almost_the_same(translator, tmp_pat
     assert any((array != expected[name]).any() for name, array in named_arrays(loaded.model).items())
 
 
+@pytest.mark.slow
 def test_a_fine_tuned_model_translates_what_it_has_learned(trained, corpus):
     """`.model` is a Keras model: compile, fit on dictionaries of arrays, go on translating."""
     tuned = zoo.load(trained.folder / "checkpoint")
