@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 NGRAM_BUCKETS = 2**18  # See `zoo.models.ngram_logits`.
-NUM_WORD_SHAPES = 5  # See `zoo.word_shapes`.
+NUM_CHARACTERS = 1024  # See `zoo.word_characters`.
 
 
 @dataclass(frozen=True)
@@ -119,15 +119,19 @@ class TaggerConfig(EncoderConfig):
 
     Args:
         num_labels: Labels L.
-        word_shapes: Whether the model is told which words have capitals, for vocabularies that fold case.
+        character_filters: Filters of a convolution over the characters of each word; 0 to read its subwords only.
     """
 
     num_labels: int = 2
-    word_shapes: bool = False
+    character_filters: int = 0
 
     def __post_init__(self):
         super().__post_init__()
         _require_positive(self, "num_labels")
+        if self.character_filters < 0:
+            raise ValueError(
+                f"`character_filters` must be 0 or more. Received: character_filters={self.character_filters!r}."
+            )
 
 
 @dataclass(frozen=True)

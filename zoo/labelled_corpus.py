@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zoo.token_rows import TokenRows
+from zoo.token_rows import TokenRows, with_rows
 
 NO_LABEL = -1  # Padding, and tokens that carry no label.
 
@@ -39,19 +39,18 @@ class LabelledCorpus:
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
         """The chosen rows, and `fill` of padding, as int32 arrays.
 
-        `token_ids` and the features `[B, T]`, and with labels `labels` `[B]` or `[B, T]`.
+        `token_ids` and the features `[B, T]` or `[B, T, K]`, and with labels `labels` `[B]` or `[B, T]`.
         """
         (width,) = widths
         sides = {"token_ids": self.tokens, **self.features}
-        batch = {name: np.pad(side.padded(rows, width), ((0, fill), (0, 0))) for name, side in sides.items()}
+        batch = {name: with_rows(side.padded(rows, width), fill) for name, side in sides.items()}
         if self.labels is None:
             return batch
         if isinstance(self.labels, TokenRows):
             labels = self.labels.padded(rows, width, NO_LABEL)
         else:
             labels = self.labels[rows].astype("int32")
-        edges = ((0, fill), *((0, 0),) * (labels.ndim - 1))
-        return batch | {"labels": np.pad(labels, edges, constant_values=NO_LABEL)}
+        return batch | {"labels": with_rows(labels, fill, NO_LABEL)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from zoo.checkpoints import Checkpoint
 from zoo.compiling import compiled
 from zoo.saving import Saveable, restored_model
 from zoo.serving import refuse, write_service
-from zoo.token_rows import TokenRows
+from zoo.token_rows import TokenRows, with_rows
 from zoo.vocabularies import Vocabulary, read_vocabulary
 
 _PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
@@ -106,7 +106,7 @@ class Predictor(Saveable):
             width = lengths[chunk[0]]
             fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
             sides = [rows[name].padded(chunk, width) for name in self.inputs]
-            arrays = [np.pad(side, ((0, fill), (0, 0))) for side in sides]
+            arrays = [with_rows(side, fill) for side in sides]
             results.append(ops.convert_to_numpy(self._probabilities(*arrays))[: len(chunk)])
             if progress is not None:
                 progress(len(chunk))
@@ -118,10 +118,10 @@ class Predictor(Saveable):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of what the model reads, int `[B, T]` each."""
+        """Names of what the model reads, int `[B, T]` each; of the characters of words `[B, T, K]`."""
         config = self.model.config
-        pairs, shapes = getattr(config, "num_texts", 1) > 1, getattr(config, "word_shapes", False)
-        return ("token_ids", *["segment_ids"] * pairs, *["shape_ids"] * shapes)
+        pairs, characters = getattr(config, "num_texts", 1) > 1, getattr(config, "character_filters", 0) > 0
+        return ("token_ids", *["segment_ids"] * pairs, *["character_ids"] * characters)
 
     def softmax(self, *inputs):
         """Float32 probabilities `[B, C]` or `[B, T, C]` for the `inputs` `[B, T]`, not compiled."""

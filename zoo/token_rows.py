@@ -9,7 +9,10 @@ from zoo.config import END_ID
 
 
 class TokenRows(typing.NamedTuple):
-    """Rows of token ids one behind the other: row i is `ids[offsets[i]:offsets[i + 1]]`."""
+    """Rows of token ids one behind the other: row i is `ids[offsets[i]:offsets[i + 1]]`.
+
+    What belongs to tokens can be more than one number each: then `ids` is `[N, K]`.
+    """
 
     ids: np.ndarray
     offsets: np.ndarray
@@ -26,11 +29,11 @@ class TokenRows(typing.NamedTuple):
         return np.diff(self.offsets)
 
     def padded(self, rows: np.ndarray, width: int, value: int = 0) -> np.ndarray:
-        """The chosen rows as int32 `[B, width]`, with `value` behind their ends."""
+        """The chosen rows as int32 `[B, width]`, or `[B, width, K]`, with `value` behind their ends."""
         starts = self.offsets[rows]
         steps = np.arange(width)
         inside = steps < (self.offsets[rows + 1] - starts)[:, None]
-        result = np.full(inside.shape, value, "int32")
+        result = np.full((*inside.shape, *self.ids.shape[1:]), value, "int32")
         result[inside] = self.ids[(starts[:, None] + steps)[inside]]
         return result
 
@@ -39,3 +42,8 @@ class TokenRows(typing.NamedTuple):
         result = self.padded(rows, width)
         result[np.arange(len(rows)), self.offsets[rows + 1] - self.offsets[rows]] = END_ID
         return result
+
+
+def with_rows(array: np.ndarray, count: int, value: int = 0) -> np.ndarray:
+    """The array `[B, ...]` and `count` rows of `value`."""
+    return np.pad(array, [(0, count), *[(0, 0)] * (array.ndim - 1)], constant_values=value)

@@ -21,6 +21,7 @@ SMALL = TaggerRecipe(
         num_heads=4,
         dropout=0.2,
         normalize_first=True,
+        character_filters=128,
     ),
     training=TrainingConfig(
         batch_tokens=2048,

@@ -10,7 +10,7 @@ from zoo.models.tagger import Tagger
 from zoo.predictor import Predictor
 from zoo.texts import checked_texts
 from zoo.token_rows import TokenRows
-from zoo.word_shapes import token_shapes
+from zoo.word_characters import word_characters
 
 
 class WordTagger(Predictor):
@@ -40,8 +40,8 @@ class WordTagger(Predictor):
         """The probability of each label for each word, float32 `[words, L]` a sentence; arguments as for `tag`."""
         tokens, first_subwords, owners = windows(sentences, self.tokenizer, self.max_tokens)
         rows = {"token_ids": tokens}
-        if "shape_ids" in self.inputs:
-            rows["shape_ids"] = window_shapes(tokens, first_subwords, owners, sentences)
+        if "character_ids" in self.inputs:
+            rows["character_ids"] = window_characters(tokens, first_subwords, sentences)
         found = [[np.zeros((0, len(self.labels)), "float32")] for _ in sentences]
         for probabilities, places, owner in zip(self.predict(rows, progress), first_subwords, owners):
             found[owner].append(probabilities[places])
@@ -96,26 +96,25 @@ def _subwords(words, number, tokenizer):
     return [ids or [tokenizer.unknown_id] for ids in tokenizer.encode(words)]
 
 
-def window_labels(tokens: TokenRows, places, owners, labels: Sequence[Sequence[int]]) -> TokenRows:
+def window_labels(tokens: TokenRows, places, labels: Sequence[Sequence[int]]) -> TokenRows:
     """Labels for every token of the windows: those of words at their first subwords, NO_LABEL elsewhere."""
-    rows = []
-    for length, firsts, own in _with_own(tokens, places, owners, labels):
-        row = [NO_LABEL] * length
-        for place, label in zip(firsts, own):
-            row[place] = label
-        rows.append(row)
-    return TokenRows.of(rows)
+    ids = np.full(len(tokens.ids), NO_LABEL, "int32")
+    ids[_first_subwords(tokens, places)] = [label for row in labels for label in row]
+    return TokenRows(ids, tokens.offsets)
 
 
-def window_shapes(tokens: TokenRows, places, owners, sentences: Sequence[Sequence[str]]) -> TokenRows:
-    """The shape of its word, of `zoo.word_shapes`, for every token of the windows."""
-    return TokenRows.of([token_shapes(*window) for window in _with_own(tokens, places, owners, sentences)])
+def window_characters(tokens: TokenRows, places, sentences: Sequence[Sequence[str]]) -> TokenRows:
+    """The characters of its word, of `zoo.word_characters`, for every token of the windows; none at their two ends."""
+    characters = word_characters([word for words in sentences for word in words])
+    begins, inside = np.zeros(len(tokens.ids), int), np.ones(len(tokens.ids), bool)
+    begins[_first_subwords(tokens, places)] = 1
+    inside[[*tokens.offsets[:-1], *(tokens.offsets[1:] - 1)]] = False
+    ids = np.zeros((len(tokens.ids), characters.shape[1]), "int32")
+    ids[inside] = characters[np.cumsum(begins)[inside] - 1]
+    return TokenRows(ids, tokens.offsets)
 
 
-def _with_own(tokens, places, owners, of_words):
-    """(tokens, places of first subwords, what belongs to its words) of each window."""
-    done = {}
-    for length, firsts, owner in zip(tokens.lengths.tolist(), places, owners):
-        start = done.get(owner, 0)
-        done[owner] = start + len(firsts)
-        yield length, firsts, of_words[owner][start : start + len(firsts)]
+def _first_subwords(tokens, places):
+    """Where in `tokens.ids` each word begins: int64 `[words]`; windows have the words of all sentences in order."""
+    starts = np.repeat(tokens.offsets[:-1], [len(row) for row in places])
+    return starts + np.array([place for row in places for place in row], int)

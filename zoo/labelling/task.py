@@ -14,7 +14,7 @@ from zoo.labelled_corpus import NO_LABEL, LabelledCorpus
 from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.recipes import TaggerRecipe
-from zoo.labelling.tagger import WordTagger, window_labels, window_shapes, windows
+from zoo.labelling.tagger import WordTagger, window_characters, window_labels, windows
 from zoo.models.tagger import Tagger
 from zoo.predictor import Predictor
 from zoo.pretrained import PretrainedEncoder
@@ -83,8 +83,8 @@ def train(
         tokens, places, owners = windows(words, tokenizer, longest)
         if len(owners) > len(words) and tokenizer is vocabulary:
             log(f"{len(owners) - len(words):,} more windows, as sentences have more than {longest} tokens")
-        features = {"shape_ids": window_shapes(tokens, places, owners, words)} if config.word_shapes else {}
-        return LabelledCorpus(tokens, window_labels(tokens, places, owners, labels), features)
+        features = {"character_ids": window_characters(tokens, places, words)} if config.character_filters else {}
+        return LabelledCorpus(tokens, window_labels(tokens, places, labels), features)
 
     return train_predictor(
         lambda model, card: WordTagger(model, vocabulary, names, card, longest),

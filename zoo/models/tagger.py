@@ -4,9 +4,9 @@ import dataclasses
 
 import keras
 
-from keras_transformer import TokenEmbedding
 from keras_transformer.layers.dropout import Dropout
-from zoo.config import NUM_WORD_SHAPES, TaggerConfig
+from zoo.config import TaggerConfig
+from zoo.models.character_encoder import CharacterEncoder
 from zoo.models.text_encoder import TextEncoder
 
 
@@ -14,7 +14,7 @@ from zoo.models.text_encoder import TextEncoder
 class Tagger(keras.Model):
     """Labels of steps.
 
-        logits = Dropout(TextEncoder(ids, H[shapes])) W + b
+        logits = Dropout(TextEncoder(ids, CharacterEncoder(characters))) W + b
 
     Axes: B batch, T steps, L labels.
 
@@ -22,7 +22,8 @@ class Tagger(keras.Model):
         config: Sizes and rates.
 
     Call arguments:
-        inputs: As for `TextEncoder`; for a model of word shapes with int `shape_ids` `[B, T]` of `zoo.word_shapes`.
+        inputs: As for `TextEncoder`; for a model of characters with int `character_ids` `[B, T, K]`, those of the word
+            that each token belongs to; see `zoo.word_characters`.
 
     Returns:
         Logits `[B, T, L]` in the compute dtype.
@@ -34,23 +35,23 @@ class Tagger(keras.Model):
         self.config = config
         policy = self.dtype_policy
         self.text_encoder = TextEncoder(config, dtype=policy, name="text_encoder")
-        self.shapes = None
-        if config.word_shapes:  # Zeros: an encoder that never saw shapes begins as it is.
-            options = {"mask_zero": False, "scale": False, "embeddings_initializer": "zeros"}
-            self.shapes = TokenEmbedding(NUM_WORD_SHAPES, config.hidden_dim, **options, dtype=policy, name="shapes")
+        self.characters = None
+        if config.character_filters:
+            sizes = config.character_filters, config.hidden_dim
+            self.characters = CharacterEncoder(*sizes, dtype=policy, name="characters")
         self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
         self.head = keras.layers.Dense(config.num_labels, dtype=policy, name="head")
 
     def build(self, inputs_shape=None):
         self.text_encoder.build()
-        if self.shapes is not None:
-            self.shapes.build()
+        if self.characters is not None:
+            self.characters.build()
         self.head.build((None, None, self.config.hidden_dim))
         self.built = True
 
     def call(self, inputs, training=None):
-        shapes = None if self.shapes is None else self.shapes(inputs["shape_ids"])
-        return self.head(self.head_dropout(self.text_encoder(inputs, shapes)[0]))
+        added = None if self.characters is None else self.characters(inputs["character_ids"])
+        return self.head(self.head_dropout(self.text_encoder(inputs, added)[0]))
 
     def get_config(self):
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}

@@ -2,11 +2,12 @@
 
 import tensorflow as tf
 
+from zoo.config import NUM_CHARACTERS
 from zoo.tf.chunks import in_chunks, packed
 from zoo.tf.tokenizers import GraphTokenizer
 from zoo.tf.word_pieces import GraphWordPieces
 from zoo.tokenizer import Tokenizer
-from zoo.word_shapes import ALL_CAPITALS, INITIAL_CAPITAL, NO_CAPITAL, NO_WORD, OTHER_CAPITALS
+from zoo.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
 
 
 class PredictorService(tf.Module):
@@ -98,11 +99,11 @@ class LabellingService(PredictorService):
         real = tf.not_equal(tf.strings.strip(words), "")
         owners = tf.where(real)
         flat = tf.boolean_mask(words, real)
-        rows, shapes, places = self._windows(self._subwords(flat), word_shapes(flat), owners[:, 0])
+        rows, characters, places = self._windows(self._subwords(flat), word_characters(flat), owners[:, 0])
         lengths = tf.cast(rows.row_lengths(), tf.int32)
         width = tf.reduce_max(tf.concat([lengths, [0]], 0))
         nothing = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
-        inputs = (rows, shapes)[: len(self._inputs)]
+        inputs = (rows, characters)[: len(self._inputs)]
         numbers, probabilities = in_chunks(lengths, self._chunk_tokens, self._most_probable, nothing, *inputs)
         shape = tf.shape(words, tf.int64)
         labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
@@ -119,22 +120,22 @@ class LabellingService(PredictorService):
         unknown = tf.RaggedTensor.from_row_lengths(unknown, tf.cast(missing, tf.int64))
         return tf.concat([subwords[:, : self._max_tokens - 2], unknown], 1)
 
-    def _windows(self, subwords, shapes, sentences):
-        """Rows of whole words of one sentence each, shapes like them, and each word's row and place there, `[W, 2]`."""
+    def _windows(self, subwords, characters, sentences):
+        """Rows of whole words of one sentence each, their characters, and each word's row and place there, `[W, 2]`."""
         start, end, _ = self._special
         lengths = subwords.row_lengths()
         begins = packed(sentences, lengths, self._max_tokens - 2)
         window = tf.cumsum(tf.cast(begins, tf.int64)) - 1
         count = tf.math.count_nonzero(begins)
-        tokens, shapes = (
+        tokens, characters = (
             tf.RaggedTensor.from_value_rowids(values, window, count).merge_dims(1, 2)
-            for values in (subwords, subwords.with_values(tf.repeat(shapes, lengths)))
+            for values in (subwords, subwords.with_values(tf.repeat(characters, lengths, axis=0)))
         )
         column = tf.ones([count, 1], tf.int32)
-        none = NO_WORD * column
+        none = tf.fill([count, 1, WIDTH], NONE)
         before = tf.cumsum(lengths, exclusive=True)
         places = 1 + before - tf.gather(tf.boolean_mask(before, begins), window)
-        rows = tf.concat([start * column, tokens, end * column], 1), tf.concat([none, shapes, none], 1)
+        rows = tf.concat([start * column, tokens, end * column], 1), tf.concat([none, characters, none], 1)
         return *rows, tf.stack([window, places], 1)
 
     def _most_probable(self, *inputs):
@@ -142,10 +143,13 @@ class LabellingService(PredictorService):
         return tf.argmax(probabilities, -1, tf.int32), tf.reduce_max(probabilities, -1)
 
 
-def word_shapes(words: tf.Tensor) -> tf.Tensor:
-    """`zoo.word_shapes.word_shape` of strings `[W]`: int32 `[W]`."""
-    words = tf.strings.unicode_transcode(words, "UTF-8", "UTF-8", errors="replace")
-    has_capital, has_small = (tf.strings.regex_full_match(words, rf"(?s).*\p{{{kind}}}.*") for kind in ("Lu", "Ll"))
-    initial = tf.strings.regex_full_match(words, r"(?s)\P{L}*\p{Lu}\P{Lu}*")
-    others = tf.where(has_small, OTHER_CAPITALS, ALL_CAPITALS)
-    return tf.where(has_capital, tf.where(initial, INITIAL_CAPITAL, others), NO_CAPITAL)
+def word_characters(words: tf.Tensor) -> tf.Tensor:
+    """`zoo.word_characters.word_characters` of strings `[W]`: int32 `[W, WIDTH]`."""
+    codes = tf.strings.unicode_decode(words, "UTF-8", errors="replace")
+    lengths, places = codes.row_lengths(), tf.ragged.range(codes.row_lengths()).flat_values
+    from_end = tf.gather(lengths, codes.value_rowids()) - places
+    half = LONGEST // 2
+    kept = (from_end + places <= LONGEST) | (places < half) | (from_end <= half)
+    numbers = END + 1 + tf.ragged.boolean_mask(codes, codes.with_values(kept)) % (NUM_CHARACTERS - END - 1)
+    column = tf.ones([codes.nrows(), 1], tf.int32)
+    return tf.concat([BEGIN * column, numbers, END * column], 1).to_tensor(NONE, shape=(None, WIDTH))

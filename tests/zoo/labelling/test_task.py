@@ -102,8 +102,8 @@ def test_long_sentences_are_tagged_in_windows(trained):
 def test_the_first_subword_carries_the_label(trained):
     tokenizer = trained.tagger.tokenizer
     words = [["te", "zzzz", "lo"], ["bim"]]
-    tokens, places, owners = windows(words, tokenizer, 32)
-    labels = window_labels(tokens, places, owners, [[2, 0, 1], [2]])
+    tokens, places, _ = windows(words, tokenizer, 32)
+    labels = window_labels(tokens, places, [[2, 0, 1], [2]])
     ids = tokenizer.encode(["te", "zzzz", "lo"])
     assert len(ids[1]) > 1
     expected = [NO_LABEL]
@@ -146,7 +146,7 @@ def test_what_cannot_be_right_is_refused(files, tmp_path):
         task.train(RECIPE, other, dev, tmp_path / "b", log=lambda text: None)
 
 
-def test_word_shapes_tell_what_the_vocabulary_folds(tmp_path):
+def test_characters_tell_what_the_vocabulary_folds(tmp_path):
     """Labels that follow from capitals alone, pieces that have none."""
     rng, path = random.Random(1), tmp_path / "train.tsv"
     forms = {"small": str.lower, "initial": str.capitalize, "all": str.upper}
@@ -158,18 +158,18 @@ def test_word_shapes_tell_what_the_vocabulary_folds(tmp_path):
     )
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *OTHERS[:3], "kir", "##ute", "bim"])
     reader, found = SentenceReader(path), {}
-    for shapes in (False, True):
-        changes = ["training.score=accuracy", f"model.word_shapes={shapes}", "training.steps=60"]
+    for filters in (0, 8):
+        changes = ["training.score=accuracy", f"model.character_filters={filters}", "training.steps=60"]
         tagger = task.train(
             override(RECIPE, changes),
             reader,
             reader,
-            tmp_path / str(shapes),
+            tmp_path / str(filters),
             tokenizer=tokenizer,
             log=lambda text: None,
         )
-        found[shapes] = task.evaluate(zoo.load(tmp_path / str(shapes) / "checkpoint"), reader, resamples=0)[0].value
-    assert found[False] < 60 and found[True] == 100
+        found[filters] = task.evaluate(zoo.load(tmp_path / str(filters) / "checkpoint"), reader, resamples=0)[0].value
+    assert found[0] < 60 and found[8] == 100
     assert tagger.tag([["KIRUTE", "te", "Bim"]]) == [["all", "small", "initial"]]
 
 

@@ -44,7 +44,8 @@ def spread(model):
     rng = np.random.default_rng(4)
     for variable in model.trainable_variables:
         if len(variable.shape) > 1:
-            variable.assign(rng.normal(0, 0.02 if "ngrams" in variable.path else 1, variable.shape))
+            scale = 0.02 if "ngrams" in variable.path else 0.1 if "characters" in variable.path else 1
+            variable.assign(rng.normal(0, scale, variable.shape))
     return model
 
 
@@ -56,10 +57,10 @@ def classifier(vocabulary, num_texts=1, ngrams=0):
     return TextClassifier(model, tokenizer, LABELS, max_tokens=12, batch_tokens=30)
 
 
-def tagger(vocabulary, word_shapes=False):
+def tagger(vocabulary, filters=0):
     tokenizer = VOCABULARIES[vocabulary]
     sizes = {**SIZES, "vocabulary_size": tokenizer.vocabulary_size, "num_labels": 3}
-    model = spread(Tagger(TaggerConfig(**sizes, word_shapes=word_shapes)))
+    model = spread(Tagger(TaggerConfig(**sizes, character_filters=filters)))
     return WordTagger(model, tokenizer, LABELS, max_tokens=12, batch_tokens=30)
 
 
@@ -100,10 +101,10 @@ def test_pairs_are_cut_as_by_the_classifier(vocabulary, tmp_path):
     np.testing.assert_allclose(found["probabilities"], original.probabilities(pairs), atol=1e-5)
 
 
-@pytest.mark.parametrize("word_shapes", [False, True])
+@pytest.mark.parametrize("filters", [0, 8])
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
-def test_words_are_tagged_as_by_the_tagger(vocabulary, word_shapes, tmp_path):
-    original = tagger(vocabulary, word_shapes)
+def test_words_are_tagged_as_by_the_tagger(vocabulary, filters, tmp_path):
+    original = tagger(vocabulary, filters)
     tag = served(original, tmp_path / "model")["serving_default"]
     for sentences in (SENTENCES, SENTENCES[::-1], *([words] for words in SENTENCES), []):
         words = tf.constant(filled(sentences), tf.string, (len(sentences), max(map(len, sentences), default=0)))
