@@ -9,6 +9,7 @@ TRAIN = ["sacrebleu>=2.4", "tensorboard>=2.19"]
 TEXT = ["tensorflow-text==2.21.*"]
 TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the second without asking for it.
 DRAW = ["matplotlib>=3.9"]
+PARSING = ["nltk>=3.9"]
 EXAMPLES = ["num2words>=0.5.13"]
 ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 TEST = [
@@ -55,6 +56,7 @@ setup(
         "text": TEXT,
         "tfds": TFDS,
         "draw": DRAW,
-        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *EXAMPLES, *ONNX, *TEST],
+        "parsing": PARSING,
+        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *PARSING, *EXAMPLES, *ONNX, *TEST],
     },
 )

@@ -42,8 +42,8 @@ scratch)
         train classification/trec "trec-$seed" $short training.seed=$seed model.ngrams=2 model.dropout=0.5 \
             training.token_dropout=0.3
     done
-    train labelling/masc-pos masc-pos training.batch_tokens=4096 training.token_dropout=0.1 training.steps=2000 \
-        training.cooldown_steps=1700 training.evaluate_every=500
+    train labelling/masc-pos masc-pos training.batch_tokens=4096 training.token_dropout=0.1 training.steps=1500 \
+        training.cooldown_steps=1300 training.evaluate_every=250 training.precision=mixed_bfloat16
     train classification/imdb imdb model.ngrams=2 training.lowercase=true training.token_dropout=0.1 \
         training.precision=mixed_bfloat16 training.batch_tokens=8192 training.steps=1600 training.cooldown_steps=1400 \
         training.evaluate_every=400

@@ -1,0 +1,102 @@
+"""Trees: read in any layout, cleaned, written, taken apart into spans and put together again."""
+
+import pytest
+
+pytest.importorskip("nltk", reason="nltk is not installed")
+import hypothesis.strategies as st
+from hypothesis import given
+from nltk.tree import Tree
+
+from zoo.parsing.trees import bracketed, cleaned, escaped, read_brackets, to_spans, to_tree
+
+labels = st.text("ABCNPSV$'`.,:+/", min_size=1, max_size=4)
+# NLTK does not read every backslash.
+characters = st.characters(exclude_categories=["Z", "C"], exclude_characters="()\\")
+words = st.text(characters, min_size=1, max_size=6)
+leaves = st.builds(lambda tag, word: Tree(tag, [word]), labels, words)
+nodes = st.recursive(
+    leaves,
+    lambda inner: st.builds(Tree, labels, st.lists(inner, min_size=1, max_size=4)),
+    max_leaves=20,
+)
+trees = st.lists(nodes, min_size=1, max_size=3).map(lambda children: Tree("TOP", children))
+
+
+def read(text):
+    return [tree for _, tree in read_brackets(text.splitlines())]
+
+
+@given(trees)
+def test_spans_are_the_tree(tree):
+    assert to_tree(*to_spans(tree)) == tree
+
+
+@given(st.lists(trees, max_size=3))
+def test_brackets_are_the_tree(found):
+    assert read("\n".join(map(bracketed, found))) == found
+    assert read("\n\n".join(tree.pformat(margin=20) for tree in found)) == found
+
+
+@given(trees)
+def test_nltk_reads_what_is_written(tree):
+    assert Tree.fromstring(bracketed(tree)) == tree
+
+
+def test_spans():
+    tree = Tree.fromstring("(TOP (S (NP (PRP We)) (VP (VBD ran) (ADVP (RB fast)))) (. .))")
+    spans = to_spans(tree)
+    assert spans.words == ("We", "ran", "fast", ".") and spans.tags == ("PRP", "VBD", "RB", ".")
+    assert spans.labels == {(0, 3): "S", (0, 1): "NP", (1, 3): "VP", (2, 3): "ADVP"}
+    assert to_spans(Tree.fromstring("(TOP (S (VP (VB Go))))")).labels == {(0, 1): "S VP"}
+
+
+def test_cleaning():
+    text = """( (S (NP-SBJ-1 (-NONE- *PRO*) (NNP Ann))
+      (VP=2 (VBD saw) (NP (-NONE- *T*-1)) (PRN (-LRB- -LRB-) (NP|x (NN b))))))"""
+    (tree,) = read(text)
+    assert bracketed(cleaned(tree)) == "(TOP (S (NP (NNP Ann)) (VP (VBD saw) (PRN (-LRB- -LRB-) (NP (NN b))))))"
+    assert cleaned(Tree.fromstring("(S (NP (-NONE- *)))")) is None
+    assert bracketed(cleaned(Tree.fromstring("(NN dog)"))) == "(TOP (NN dog))"
+    assert bracketed(cleaned(Tree.fromstring("(S1 (NN dog))"))) == "(TOP (NN dog))"
+    assert bracketed(cleaned(Tree.fromstring("(X (NN dog))"))) == "(TOP (X (NN dog)))"
+
+
+def test_brackets_in_words_are_escaped():
+    assert escaped("a(b)") == "a-LRB-b-RRB-"
+    assert bracketed(Tree("TOP", [Tree("-LRB-", ["("])])) == "(TOP (-LRB- -LRB-))"
+
+
+def test_lines_are_numbered():
+    text = "\n(TOP (NN a))\n\n(TOP\n  (NN b)\n)(TOP (NN c))\n"
+    assert [number for number, _ in read_brackets(text.splitlines())] == [2, 4, 6]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("(TOP (NN a)))", "line 1, has a closing bracket too many"),
+        ("(TOP (NN a))\nword", "line 2, has 'word' outside of all brackets"),
+        ("\n(TOP (NN a)\n", "line 2, has a bracket that never closes"),
+        ("(TOP\n(NP))", r"line 2, has an empty constituent, \(NP\)"),
+        ("()", r"an empty constituent, \(\)"),
+        ("(TOP (NP the (NN dog)))", "a word that has no tag for itself: 'the'"),
+        ("(TOP (NN a b))", "a word that has no tag for itself: 'a'"),
+    ],
+)
+def test_what_is_no_tree_is_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], [], {}), "0 words and 0 tags"),
+        ((["a"], [], {}), "1 words and 0 tags"),
+        ((["a", "b", "c"], ["X"] * 3, {(0, 2): "A", (1, 3): "B"}), r"must not cross. Received: \(1, 3\)"),
+        ((["a"], ["X"], {(1, 2): "A"}), r"within the words. Received: \(1, 2\) of 1 words"),
+    ],
+)
+def test_what_makes_no_tree_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        to_tree(*arguments)

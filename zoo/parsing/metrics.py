@@ -1,0 +1,116 @@
+"""Labelled brackets as evalb counts them, with bootstrap intervals. NumPy, no Keras."""
+
+import collections
+from collections.abc import Sequence
+
+import numpy as np
+
+from zoo.parsing.trees import ROOT, Tree
+from zoo.scores import Score
+
+_SEED = 12345
+_PUNCTUATION = {",", ":", "``", "''", "."}
+_SAME = {"PRT": "ADVP"}
+
+
+def brackets(tree: Tree, counted: Sequence[bool], outermost: bool = True) -> collections.Counter:
+    """How often each (label, first, last + 1) stands in a cleaned tree, its root left out.
+
+    Args:
+        tree: The tree.
+        counted: Which of its words count.
+        outermost: Whether a constituent counts that is all that is under the root.
+    """
+    places = np.concatenate([[0], np.cumsum(counted)])
+    found = collections.Counter()
+
+    def walk(node, first, counts):
+        if isinstance(node[0], str):
+            return first + 1
+        last = first
+        for child in node:
+            last = walk(child, last, True)
+        if counts and places[last] > places[first]:
+            found[_SAME.get(node.label(), node.label()), int(places[first]), int(places[last])] += 1
+        return last
+
+    last = 0
+    for child in tree:
+        last = walk(child, last, outermost or len(tree) > 1)
+    return found
+
+
+def parsing_scores(
+    gold: Sequence[Tree], predicted: Sequence[Tree], resamples: int = 0, outermost: bool = True
+) -> list[Score]:
+    """Labelled precision, recall and F1 of brackets, exact match, and accuracy of tags, in per cent.
+
+    The rules are those of evalb with COLLINS.prm (Collins 1997): the root does not count, nor words that the gold tree
+    tags as punctuation; PRT is the same as ADVP. Evalb itself leaves out a sentence whose predicted tree does not tag
+    the same words as punctuation.
+
+    Args:
+        gold, predicted: Cleaned trees over the same words.
+        resamples: Bootstrap samples of sentences for the intervals; 0 for none.
+        outermost: Whether a constituent counts that is all that is under the root, such as GENIA's constant S.
+
+    Raises:
+        ValueError: If there are no trees, or words differ.
+    """
+    counts = np.array([_counts(*pair, outermost) for pair in _checked(gold, predicted)], "float64")
+
+    def values(rows):
+        common, wanted, found, exact, tags, words = counts[rows].sum(0)
+        recall, precision = (100 * common / total if total else 100.0 for total in (wanted, found))
+        both = precision + recall
+        f1 = 2 * precision * recall / both if both else 0.0
+        return np.array([f1, recall, precision, 100 * exact / len(rows), 100 * tags / words if words else 100.0])
+
+    generator = np.random.default_rng(_SEED)
+    samples = [values(generator.integers(0, len(counts), len(counts))) for _ in range(resamples)]
+    intervals = np.ptp(np.quantile(samples, [0.025, 0.975], axis=0), axis=0) / 2 if samples else np.zeros(5)
+    signature = f"sentences:{len(gold)}|COLLINS.prm" + ("" if outermost else "|without the outermost constituent")
+    signature += f"|bs:{resamples}|seed:{_SEED}" if resamples else ""
+    names = "bracket F1", "recall", "precision", "exact match", "tag accuracy"
+    return [
+        Score(name, float(value), float(interval), signature)
+        for name, value, interval in zip(names, values(np.arange(len(counts))), intervals)
+    ]
+
+
+def label_table(gold: Sequence[Tree], predicted: Sequence[Tree]) -> list[tuple[str, int, int, int]]:
+    """(label, its brackets in gold, in predicted, and in both), the most frequent first; rules as for the scores."""
+    totals = collections.defaultdict(lambda: np.zeros(3, int))
+    for wanted, found, _ in map(_bracket_pair, *zip(*_checked(gold, predicted))):
+        for column, side in enumerate((wanted, found, wanted & found)):
+            for (label, _, _), count in side.items():
+                totals[label][column] += count
+    rows = ((label, *map(int, columns)) for label, columns in totals.items())
+    return sorted(rows, key=lambda row: (-row[1], row[0]))
+
+
+def _checked(gold, predicted):
+    if not gold or len(gold) != len(predicted):
+        raise ValueError(
+            "There must be gold trees, and as many predicted ones. "
+            f"Received: {len(gold)} gold trees and {len(predicted)} predicted ones."
+        )
+    for number, pair in enumerate(zip(gold, predicted), start=1):
+        for name, tree in zip(("gold", "predicted"), pair):
+            if tree.label() != ROOT:
+                raise ValueError(f"Tree {number}, {name}, has the root {tree.label()}, not {ROOT}. Clean it first.")
+        if pair[0].leaves() != pair[1].leaves():
+            raise ValueError(f"Tree {number} has other words in gold than in predicted. Score the same sentences.")
+    return list(zip(gold, predicted))
+
+
+def _bracket_pair(gold, predicted, outermost=True):
+    counted = [tag not in _PUNCTUATION for _, tag in gold.pos()]
+    return *(brackets(tree, counted, outermost) for tree in (gold, predicted)), counted
+
+
+def _counts(gold, predicted, outermost):
+    """Common, gold and predicted brackets; 1 for an exact match; right tags and counted words."""
+    wanted, found, counted = _bracket_pair(gold, predicted, outermost)
+    tags = [a == b for (_, a), (_, b), counts in zip(gold.pos(), predicted.pos(), counted) if counts]
+    return (wanted & found).total(), wanted.total(), found.total(), wanted == found, sum(tags), len(tags)
