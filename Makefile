@@ -1,6 +1,6 @@
 # make translate   sets up and translates a few sentences, or TEXT="..."
-# make test        sets up and runs the tests (TensorFlow, then the layers on JAX)
-# make test-slow   what takes longest: examples, fresh processes, scores of the shipped checkpoints
+# make test        sets up and runs the tests, on TensorFlow
+# make test-slow   the layers on JAX, and what takes longest: examples, fresh processes, scores of what is shipped
 # make lint        ruff, as in CI
 
 PYTHON ?= python3
@@ -15,10 +15,10 @@ translate: $(VENV)/installed
 
 test: $(VENV)/installed-test
 	$(VENV)/bin/python -m pytest -n 2 -m "not slow" tests
-	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
 
 test-slow: $(VENV)/installed-test
 	$(VENV)/bin/python -m pytest -n 2 -m slow tests
+	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
 
 lint: $(VENV)/installed-test
 	$(VENV)/bin/ruff check .

@@ -107,8 +107,7 @@ class ClassifierConfig(EncoderConfig):
                 "`num_texts` must be 1, or 2 with `num_segments` of at least 2. "
                 f"Received: num_texts={self.num_texts}, num_segments={self.num_segments}."
             )
-        if self.ngrams < 0:
-            raise ValueError(f"`ngrams` must be 0 or more. Received: ngrams={self.ngrams!r}.")
+        _require_zero_or_more(self, "ngrams")
         if self.pooling not in ("mean", "first", "attention"):
             raise ValueError(f"`pooling` must be mean, first or attention. Received: pooling={self.pooling!r}.")
 
@@ -128,10 +127,29 @@ class TaggerConfig(EncoderConfig):
     def __post_init__(self):
         super().__post_init__()
         _require_positive(self, "num_labels")
-        if self.character_filters < 0:
-            raise ValueError(
-                f"`character_filters` must be 0 or more. Received: character_filters={self.character_filters!r}."
-            )
+        _require_zero_or_more(self, "character_filters")
+
+
+@dataclass(frozen=True)
+class SpanParserConfig(EncoderConfig):
+    """An encoder with a label for each span of words and a tag for each word.
+
+    Args:
+        num_labels: Labels of spans; the first one is that of no constituent.
+        num_tags: Tags of words.
+        character_filters: As in `TaggerConfig`.
+        span_dim: Inner width of the layers that score a span.
+    """
+
+    num_labels: int = 2
+    num_tags: int = 1
+    character_filters: int = 0
+    span_dim: int = 256
+
+    def __post_init__(self):
+        super().__post_init__()
+        _require_positive(self, "num_labels", "num_tags", "span_dim")
+        _require_zero_or_more(self, "character_filters")
 
 
 @dataclass(frozen=True)
@@ -161,7 +179,8 @@ class TrainingConfig:
         evaluate_every: Steps between two looks at the dev set, each of which writes a checkpoint.
         average: How many of the last checkpoints are averaged into the final weights; 1 for none.
         score: What makes a checkpoint the best, on the dev set: its "loss"; for translation "bleu", translated
-            greedily; for classification "accuracy" or "macro_f1"; for labelling "accuracy" or "span_f1".
+            greedily; for classification "accuracy" or "macro_f1"; for labelling "accuracy" or "span_f1"; for
+            parsing "bracket_f1".
         patience: Looks at the dev set without a better score after which training stops; 0 for never.
         precision: Keras dtype policy while training.
         seed: Seed of weights, dropout and order.
@@ -193,16 +212,14 @@ class TrainingConfig:
         _require_rate(self, "label_smoothing", "subword_dropout", "token_dropout")
         if not 0 < self.layer_decay <= 1:
             raise ValueError(f"`layer_decay` must lie in (0, 1]. Received: layer_decay={self.layer_decay!r}.")
-        zero_or_more = "micro_batch_tokens", "peak_learning_rate", "cooldown_steps", "patience"
-        for name in (*zero_or_more, "frozen_layers", "lora_rank"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise ValueError(f"`{name}` must be 0 or more. Received: {name}={getattr(self, name)!r}.")
+        _require_zero_or_more(self, "micro_batch_tokens", "peak_learning_rate", "cooldown_steps", "patience")
+        _require_zero_or_more(self, "frozen_layers", "lora_rank")
         if self.cooldown_steps > self.steps:
             raise ValueError(
                 f"`cooldown_steps` must be at most `steps`. Received: cooldown_steps={self.cooldown_steps}, "
                 f"steps={self.steps}. Shorten the cool-down."
             )
-        scores = ("bleu", "loss", "accuracy", "macro_f1", "span_f1")
+        scores = ("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1")
         if self.score not in scores:
             raise ValueError(f"`score` must be one of {', '.join(scores)}. Received: score={self.score!r}.")
         if self.precision not in ("float32", "mixed_bfloat16", "mixed_float16"):
@@ -240,6 +257,12 @@ def _require_positive(config, *names):
     for name in names:
         if getattr(config, name) < 1:
             raise ValueError(f"`{name}` must be at least 1. Received: {name}={getattr(config, name)!r}.")
+
+
+def _require_zero_or_more(config, *names):
+    for name in names:
+        if not 0 <= getattr(config, name) < math.inf:
+            raise ValueError(f"`{name}` must be 0 or more. Received: {name}={getattr(config, name)!r}.")
 
 
 def _require_rate(config, *names):

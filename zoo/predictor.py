@@ -1,7 +1,9 @@
 """What models of token rows share when they are used: compiled calls on sorted chunks, saving."""
 
+import operator
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import keras
 import numpy as np
@@ -99,18 +101,26 @@ class Predictor(Saveable):
             rows: What the model reads, by the names of `inputs`.
             progress: Called with the number of rows done since the last call.
         """
+        found = [*self.answers(self._probabilities, rows, progress)]
+        return original_order([chunk for chunk, _ in found], [results for _, results in found])
+
+    def answers(
+        self, function: Callable, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None
+    ) -> Iterator[tuple[np.ndarray, Any]]:
+        """(numbers of rows, what a compiled function of the `inputs` gives for them) for chunks of like length."""
         few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
-        lengths = [power_of_two(max(16, n)) if few_shapes else n for n in rows["token_ids"].lengths.tolist()]
-        chunks, results = length_sorted_chunks(lengths, self.batch_tokens), []
-        for chunk in chunks:
-            width = lengths[chunk[0]]
-            fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
-            sides = [rows[name].padded(chunk, width) for name in self.inputs]
-            arrays = [with_rows(side, fill) for side in sides]
-            results.append(ops.convert_to_numpy(self._probabilities(*arrays))[: len(chunk)])
+        lengths = {name: rows[name].lengths for name in self.inputs}
+        for chunk in length_sorted_chunks(lengths["token_ids"], self.batch_tokens):
+            widths = [int(lengths[name][chunk].max()) for name in self.inputs]
+            fill = 0
+            if few_shapes:
+                widths = [power_of_two(max(16, width)) for width in widths]
+                fill = power_of_two(len(chunk)) - len(chunk)
+            arrays = [with_rows(rows[name].padded(chunk, width), fill) for name, width in zip(self.inputs, widths)]
+            found = keras.tree.map_structure(ops.convert_to_numpy, function(*arrays))
+            yield chunk, keras.tree.map_structure(operator.itemgetter(slice(len(chunk))), found)
             if progress is not None:
                 progress(len(chunk))
-        return original_order(chunks, results)
 
     def full_card(self) -> dict:
         """See `Saveable`."""
@@ -118,10 +128,12 @@ class Predictor(Saveable):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of what the model reads, int `[B, T]` each; of the characters of words `[B, T, K]`."""
+        """Names of what the model reads, int `[B, T]` each; of characters `[B, T, K]`, of boundaries `[B, N]`."""
         config = self.model.config
         pairs, characters = getattr(config, "num_texts", 1) > 1, getattr(config, "character_filters", 0) > 0
-        return ("token_ids", *["segment_ids"] * pairs, *["character_ids"] * characters)
+        boundaries = hasattr(config, "span_dim")
+        names = ["segment_ids"] * pairs + ["character_ids"] * characters + ["boundary_ids"] * boundaries
+        return ("token_ids", *names)
 
     def softmax(self, *inputs):
         """Float32 probabilities `[B, C]` or `[B, T, C]` for the `inputs` `[B, T]`, not compiled."""

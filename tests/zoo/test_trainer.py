@@ -25,7 +25,7 @@ from zoo.batching import BatchStream
 from zoo.trainer import Trainer, micro_batches, teacher_forced
 
 
-@pytest.mark.parametrize(("micro_batch_tokens", "parts"), [(32, 2), (16, 4)])
+@pytest.mark.parametrize(("micro_batch_tokens", "parts"), [pytest.param(32, 2, marks=pytest.mark.slow), (16, 4)])
 def test_accumulated_updates_are_whole_updates(micro_batch_tokens, parts, tmp_path):
     """Of 6 pairs, 4 parts leave one with padding alone, which neither harms nor counts."""
     before = named_arrays(make_real(dropout=False))

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from zoo.config import NUM_CHARACTERS
-from zoo.labelling.tagger import window_characters, windows
 from zoo.models.character_encoder import CharacterEncoder
 from zoo.word_characters import BEGIN, END, LONGEST, WIDTH, word_characters
 from zoo.word_pieces import WordPieceTokenizer
+from zoo.word_rows import window_characters, windows
 
 WORDS = ["a", "", "naïve", "x" * LONGEST, "abcdefghi" + "-" * 5 + "rstuvwxyz", "中国🙂", "a b", "Ж"]
 

@@ -14,13 +14,14 @@ from zoo.labelled_corpus import NO_LABEL, LabelledCorpus
 from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.recipes import TaggerRecipe
-from zoo.labelling.tagger import WordTagger, window_characters, window_labels, windows
+from zoo.labelling.tagger import WordTagger
 from zoo.models.tagger import Tagger
 from zoo.predictor import Predictor
 from zoo.pretrained import PretrainedEncoder
 from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
 from zoo.scores import Score
 from zoo.vocabularies import Vocabulary
+from zoo.word_rows import window_characters, window_labels, windows
 
 _SCORES = ("accuracy", "span_f1", "loss")
 

@@ -13,8 +13,9 @@ from zoo.labelled_corpus import NO_LABEL
 from zoo.labelling import task
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import TaggerRecipe
-from zoo.labelling.tagger import WordTagger, window_labels, windows
+from zoo.labelling.tagger import WordTagger
 from zoo.word_pieces import WordPieceTokenizer
+from zoo.word_rows import window_labels, windows
 
 PLACES, OTHERS = ["Lorkun", "Bal Tir", "Ost"], ["te", "lo", "pana", "kirute", "bim"]
 RECIPE = TaggerRecipe(

@@ -38,6 +38,7 @@ def test_the_same_weights_and_losses_as_on_one_device(micro_batch_tokens, one_de
     np.testing.assert_allclose(*losses, rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_four_replicas():
     run_with_four_replicas("tests/zoo/tf/test_distribution.py", "tests/training/test_replicas.py", tests="one_device")
 
@@ -51,6 +52,7 @@ def test_the_real_model(tmp_path):
     assert_close(found, expected)
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_with_and_without_a_strategy(one_device, tmp_path):
     for steps, maker in zip((5, 10, 15, 20), itertools.cycle((make_mirrored, make_small))):
         batches = itertools.islice(whole_batches(), steps - 5, None)
