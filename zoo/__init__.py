@@ -5,7 +5,7 @@ import os
 
 from zoo import checkpoints
 
-TASKS = ("translation", "classification", "labelling", "pretraining")
+TASKS = ("translation", "classification", "labelling", "parsing", "pretraining")
 
 
 def load(name_or_folder: str | os.PathLike):
@@ -14,7 +14,7 @@ def load(name_or_folder: str | os.PathLike):
     Returns:
         For the task `translation` a `zoo.translation.translator.Translator`, for `classification` a
         `zoo.classification.classifier.TextClassifier`, for `labelling` a `zoo.labelling.tagger.WordTagger`, for
-        `pretraining` a `zoo.pretraining.encoder.MaskedEncoder`.
+        `parsing` a `zoo.parsing.parser.TreeParser`, for `pretraining` a `zoo.pretraining.encoder.MaskedEncoder`.
 
     Raises:
         ValueError: If there is no such checkpoint, or a file of it is missing or altered.

@@ -1,0 +1,211 @@
+"""From trees to a parser: it learns, is saved, and gives a tree over the words of any sentence."""
+
+import random
+import re
+import types
+
+import numpy as np
+import pytest
+
+pytest.importorskip("nltk", reason="nltk is not installed")
+from nltk.tree import Tree
+
+import zoo
+from zoo.batching import BatchStream
+from zoo.config import SpanParserConfig, TrainingConfig
+from zoo.config_values import override
+from zoo.labelled_corpus import NO_LABEL
+from zoo.parsing import task
+from zoo.parsing.__main__ import main
+from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
+from zoo.parsing.parser import TreeParser
+from zoo.parsing.recipes import ParserRecipe
+from zoo.parsing.trees import bracketed, to_spans
+from zoo.word_rows import window_boundaries, windows
+
+RECIPE = ParserRecipe(
+    SpanParserConfig(
+        vocabulary_size=280,
+        num_layers=1,
+        hidden_dim=32,
+        intermediate_dim=32,
+        num_heads=2,
+        dropout=0.0,
+        span_dim=32,
+        character_filters=8,
+        normalize_first=True,
+    ),
+    TrainingConfig(
+        batch_tokens=512,
+        steps=200,
+        warmup_steps=20,
+        peak_learning_rate=0.01,
+        cooldown_steps=160,
+        evaluate_every=100,
+        average=1,
+        max_tokens=32,
+        label_smoothing=0.0,
+        score="bracket_f1",
+    ),
+    source="invented",
+)
+
+
+def noun_phrase(rng, depth=0):
+    nouns = [Tree("NN", [rng.choice(["lo", "pana", "bim"])])]
+    phrase = Tree("NP", ([Tree("DT", ["te"])] if rng.random() < 0.5 else []) + nouns)
+    if depth < 2 and rng.random() < 0.4:
+        return Tree("NP", [phrase, Tree("PP", [Tree("IN", ["ur"]), noun_phrase(rng, depth + 1)])])
+    return phrase
+
+
+def sentence(rng):
+    verb = Tree("VB", [rng.choice(["kir", "sol"])])
+    if rng.random() < 0.2:
+        return Tree("TOP", [Tree("S", [Tree("VP", [verb])])])
+    return Tree("TOP", [Tree("S", [noun_phrase(rng), Tree("VP", [verb, noun_phrase(rng)]), Tree(".", ["."])])])
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trees")
+    for name, count, seed in (("train", 400, 1), ("dev", 40, 2), ("test", 40, 3)):
+        rng = random.Random(seed)
+        (folder / name).write_text("".join(bracketed(sentence(rng)) + "\n" for _ in range(count)), "utf-8")
+    return types.SimpleNamespace(**{name: folder / name for name in ("train", "dev", "test")})
+
+
+@pytest.fixture(scope="module")
+def trained(files, tmp_path_factory):
+    folder, lines = tmp_path_factory.mktemp("trained") / "run", []
+    parser = task.train(RECIPE, TreeReader(files.train), TreeReader(files.dev), folder, log=lines.append)
+    return types.SimpleNamespace(parser=parser, folder=folder, log=lines)
+
+
+def test_what_was_learned_is_parsed(trained, files):
+    scores, gold, found = task.evaluate(trained.parser, TreeReader(files.test), resamples=0)
+    assert scores[0].value > 95 and scores[-1].value > 99
+    assert re.fullmatch("train: 400 trees of [0-9,]+ words; 5 labels and chains, 5 tags", trained.log[0])
+    (tree,) = trained.parser.parse(["te lo kir pana ."])
+    assert bracketed(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
+    assert bracketed(trained.parser.parse([["sol"]])[0]) == "(TOP (S (VP (VB sol))))"
+
+
+def test_the_checkpoint_is_the_parser(trained, files):
+    loaded = zoo.load(trained.folder / "checkpoint")
+    sentences = [tree.leaves() for tree in TreeReader(files.test)]
+    assert loaded.parse(sentences) == trained.parser.parse(sentences)
+    assert loaded.tags == [".", "DT", "IN", "NN", "VB"] and loaded.labels[0] == ""
+    assert "S VP" in loaded.labels and loaded.card["scores"][0]["metric"] == "bracket F1"
+
+
+def test_trees_do_not_depend_on_the_batch(trained, files):
+    sentences = [tree.leaves() for tree in TreeReader(files.test)]
+    alone = [trained.parser.parse([words])[0] for words in sentences]
+    assert trained.parser.parse(sentences) == alone
+    parser = trained.parser
+    small = TreeParser(parser.model, parser.tokenizer, parser.labels, parser.tags, max_tokens=32, batch_tokens=40)
+    assert small.parse(sentences) == alone
+
+
+@pytest.mark.parametrize("length", [1, 2, 31, 300])
+def test_any_sentence_has_a_tree_over_its_words(trained, length):
+    words = [random.Random(i).choice(["te", "lo", "(", ")", "zzz", "中", "a b"]) for i in range(length)]
+    (tree,) = trained.parser.parse([words])
+    assert tree.label() == "TOP" and tree.leaves() == words
+
+
+def test_nothing_is_lost_beside_a_sentence_without_words(trained):
+    found = trained.parser.parse(["", "te lo", [], " \t "])
+    assert [tree and tree.leaves() for tree in found] == [None, ["te", "lo"], None, None]
+
+
+@pytest.mark.parametrize(
+    ("sentences", "message"),
+    [([["te", ""]], r"No word may be empty. Received: sentences\[0\]\[1\]=''"), ([["te", None]], "must be a list of")],
+)
+def test_what_is_no_sentence_is_refused(trained, sentences, message):
+    with pytest.raises(ValueError, match=message):
+        trained.parser.parse(sentences)
+
+
+def test_charts_hold_labels_tags_and_nothing_else(trained):
+    trees = [to_spans(Tree.fromstring(text)) for text in ("(TOP (NP (DT te) (NN lo)))", "(TOP (S (VP (VB sol))))")]
+    labels, tags = label_names(trees)
+    assert labels == ["", "NP", "S VP"] and tags == ["DT", "NN", "VB"]
+    tokens, places, _ = windows([spans.words for spans in trees], trained.parser.tokenizer, 32)
+    corpus = ChartCorpus(tokens, chart_cells(trees, labels, tags), {"boundary_ids": window_boundaries(tokens, places)})
+    batch = corpus.gather(np.array([1, 0]), [8], 1)
+    none = NO_LABEL
+    assert batch["labels"].tolist() == [
+        [[2, 2, none], [none, none, none], [none, none, none]],
+        [[0, 0, 1], [none, 1, 0], [none, none, none]],
+        [[none] * 3] * 3,
+    ]
+    assert batch["boundary_ids"].shape == (3, 3) and batch["token_ids"].shape == (3, 8)
+    (first,) = (batch for batch, _ in zip(BatchStream(corpus, 64, seed=1), range(1)))
+    assert first["labels"].shape == (2, 3, 3)
+
+
+def test_a_span_is_scored_from_its_boundaries(trained):
+    """The logits of a span, from the encoder's output and the weights by NumPy."""
+    model = trained.parser.model
+    rows, _ = trained.parser.rows([["te", "lo", "kir", "zzz"]])
+    inputs = {name: side.padded(np.array([0]), int(side.lengths.max())) for name, side in rows.items()}
+    y, _ = model.text_encoder(inputs, model.characters(inputs["character_ids"]))
+    y, places = np.asarray(y)[0], inputs["boundary_ids"][0]
+    v = np.concatenate([y[places - 1, :16], y[places, 16:]], -1) @ np.asarray(model.boundary_projection.kernel)
+    logits = np.asarray(model(inputs))[0]
+    for first in range(5):
+        for last in range(first + 1, 5):
+            hidden = v[last] - v[first]
+            hidden = (hidden - hidden.mean()) / np.sqrt(hidden.var() + 1e-6)
+            gamma, beta = (np.asarray(weight) for weight in (model.span_norm.gamma, model.span_norm.beta))
+            hidden = np.maximum(hidden * gamma + beta, 0)
+            expected = hidden @ np.asarray(model.head.kernel) + np.asarray(model.head.bias)
+            np.testing.assert_allclose(logits[first, last, :6], expected, atol=1e-4)
+    tags = y[places] @ np.asarray(model.tag_head.kernel) + np.asarray(model.tag_head.bias)
+    np.testing.assert_allclose(np.einsum("iic->ic", logits)[:4, :5], tags[:4], atol=1e-4)
+
+
+def test_an_interrupted_run_goes_on(files, tmp_path, break_at_look):
+    recipe = override(RECIPE, ["training.steps=8", "training.cooldown_steps=0", "training.evaluate_every=4"])
+    readers = TreeReader(files.train), TreeReader(files.dev)
+    whole = task.train(recipe, *readers, tmp_path / "whole", log=lambda text: None)
+    with break_at_look(2, task):
+        task.train(recipe, *readers, tmp_path / "cut", log=lambda text: None)
+    resumed = task.train(recipe, *readers, tmp_path / "cut", log=lambda text: None)
+    for a, b in zip(whole.model.get_weights(), resumed.model.get_weights()):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_cannot_be_right_is_refused(trained, files, tmp_path):
+    train, dev = TreeReader(files.train), TreeReader(files.dev)
+    (tmp_path / "empty").write_text("(TOP (-NONE- *))\n", "utf-8")
+    with pytest.raises(ValueError, match="must be 0: it would spread"):
+        task.train(override(RECIPE, ["training.label_smoothing=0.1"]), train, dev, tmp_path / "a")
+    with pytest.raises(ValueError, match="dev corpus has no tree"):
+        task.train(RECIPE, train, TreeReader(tmp_path / "empty"), tmp_path / "b", log=lambda text: None)
+    with pytest.raises(ValueError, match="A parser needs trees"):
+        task.train(RECIPE, TreeReader(tmp_path / "empty"), dev, tmp_path / "c", log=lambda text: None)
+    with pytest.raises(ValueError, match="needs their names. Received: 1 names"):
+        TreeParser(trained.parser.model, trained.parser.tokenizer, trained.parser.labels, ["NN"])
+    (tmp_path / "latin").write_bytes(b"(TOP (NN a))\n(TOP (NN \xe9))\n")
+    with pytest.raises(ValueError, match="line 2, is not UTF-8"):
+        [*TreeReader(tmp_path / "latin")]
+
+
+def test_command_line(trained, files, capsys):
+    checkpoint = ["--checkpoint", str(trained.folder / "checkpoint")]
+    assert main(["evaluate", *checkpoint, "--data", str(files.test), "--without-outermost"]) == 0
+    printed = capsys.readouterr().out
+    assert "bracket F1 " in printed and "without the outermost constituent" in printed and "NP" in printed
+    texts = ["--text", "te lo\tsol", "--text", "", "--text", "(kir)"]
+    assert main(["parse", *checkpoint, *texts]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3 and lines[1] == "" and "-LRB-" in lines[2] and "sol" in lines[0]
+    assert main(["parse", *checkpoint, "--tokenised", "--text", "te lo sol .", "--draw"]) == 0
+    assert "|" in capsys.readouterr().out
+    (files.dev.parent / "bad").write_text("(TOP (NN a))\n(TOP (NN b)\n", "utf-8")
+    assert main(["evaluate", *checkpoint, "--data", str(files.dev.parent / "bad")]) == 2
+    assert "line 2, has a bracket that never closes" in capsys.readouterr().err

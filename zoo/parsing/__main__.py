@@ -1,0 +1,100 @@
+"""Command line: `python -m zoo.parsing train | evaluate | parse`."""
+
+import argparse
+import pathlib
+import sys
+
+import rich.console
+import rich.table
+
+from zoo import command_line
+from zoo.command_line import ProgressBar, add_command, line, log
+from zoo.parsing.recipes import RECIPES
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs a command; returns the exit status: 2 for what the caller can mend, told in one line."""
+    return command_line.run(_parser(), arguments)
+
+
+def run_train(options) -> None:
+    """Trains a span parser, or goes on with one."""
+    from zoo.parsing import task
+    from zoo.parsing.data import TreeReader
+
+    trees, dev = (TreeReader(path) for path in (options.data, options.dev_data))
+    task.train(train_trees=trees, dev_trees=dev, **command_line.training(options, RECIPES, "zoo.parsing"))
+    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+
+
+def run_evaluate(options) -> None:
+    """Prints F1, precision and recall of brackets as evalb counts them, with 95 % intervals, and a table by label."""
+    import zoo
+    from zoo.parsing import task
+    from zoo.parsing.data import TreeReader
+    from zoo.parsing.metrics import label_table
+
+    reader = TreeReader(options.data)
+    trees = [*reader]
+    log(str(reader.report))
+    with ProgressBar(len(trees), "parsing") as advance:
+        scores, gold, found = task.evaluate(
+            zoo.load(options.checkpoint), trees, progress=advance, outermost=not options.without_outermost
+        )
+    for score in scores:
+        print(score)
+    numbers = (rich.table.Column(name, justify="right") for name in ("gold", "recall", "precision", "F1"))
+    table = rich.table.Table("label", *numbers)
+    for label, wanted, own, common in label_table(gold, found):
+        recall, precision = (f"{100 * common / total:.1f}" if total else "" for total in (wanted, own))
+        table.add_row(label, f"{wanted:,}", recall, precision, f"{200 * common / (wanted + own):.1f}")
+    rich.console.Console().print(table)
+
+
+def run_parse(options) -> None:
+    """Parses standard input or files, a sentence a line; prints a tree a line, an empty one for an empty line."""
+    import zoo
+    from zoo.parsing.trees import bracketed
+
+    texts = command_line.texts(options)
+    sentences = [text.split() for text in texts] if options.tokenised else texts
+    with ProgressBar(len(sentences), "parsing") as advance:
+        found = zoo.load(options.checkpoint).parse(sentences, advance)
+    for tree in found:
+        if tree is None:
+            print()
+        elif options.draw is None:
+            print(line(bracketed(tree)))
+        else:
+            from nltk.tree.prettyprinter import TreePrettyPrinter
+
+            picture = TreePrettyPrinter(tree)
+            print(picture.svg() if options.draw == "svg" else picture.text())
+
+
+def _parser():
+    parser = argparse.ArgumentParser(prog="python -m zoo.parsing", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    train = add_command(commands, "train", run_train)
+    train.add_argument("--data", required=True, help="trees in brackets, gzip or not")
+    train.add_argument("--dev-data", required=True, help="such a file to choose the weights by")
+    command_line.add_training(train, RECIPES)
+
+    evaluate = add_command(commands, "evaluate", run_evaluate)
+    evaluate.add_argument("--checkpoint", required=True, help="name or folder")
+    evaluate.add_argument("--data", required=True, help="trees in brackets, gzip or not")
+    evaluate.add_argument(
+        "--without-outermost", action="store_true", help="do not count what is alone under the root, as GENIA's S"
+    )
+
+    parse = add_command(commands, "parse", run_parse)
+    parse.add_argument("--checkpoint", required=True, help="name or folder")
+    parse.add_argument("--tokenised", action="store_true", help="words are split by spaces already")
+    parse.add_argument("--draw", nargs="?", const="ascii", choices=["ascii", "svg"], help="print pictures of the trees")
+    command_line.add_texts(parse)
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

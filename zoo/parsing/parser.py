@@ -1,0 +1,119 @@
+"""A trained span parser: sentences in, trees out."""
+
+from collections.abc import Callable, Sequence
+
+from keras import ops
+
+from zoo.checkpoints import Checkpoint
+from zoo.compiling import compiled
+from zoo.config import SpanParserConfig
+from zoo.models.span_parser import SpanParser
+from zoo.parsing.chart import best_trees
+from zoo.parsing.sentences import split_words
+from zoo.parsing.trees import ROOT, Tree, escaped, to_tree
+from zoo.predictor import Predictor
+from zoo.saving import restored_model
+from zoo.token_rows import TokenRows
+from zoo.vocabularies import Vocabulary, read_vocabulary
+from zoo.word_rows import window_boundaries, window_characters, windows
+
+
+class TreeParser(Predictor):
+    """A `zoo.models.span_parser.SpanParser` with its vocabulary and the names of its labels and tags; see `Predictor`.
+
+    Sentences of more than `max_tokens` tokens are parsed in windows of as many whole words as fit, whose trees stand
+    side by side under the root.
+
+    Args:
+        model, tokenizer, labels, card, max_tokens, batch_tokens: As for `Predictor`. The first label is that of no
+            constituent, others are chains as in `zoo.parsing.trees.Spans`.
+        tags: Names of the tags.
+
+    Raises:
+        ValueError: If model, vocabulary, labels and tags do not have the same sizes.
+    """
+
+    task, model_class, config_class = "parsing", SpanParser, SpanParserConfig
+
+    def __init__(
+        self,
+        model: SpanParser,
+        tokenizer: Vocabulary,
+        labels: list[str],
+        tags: list[str],
+        card: dict | None = None,
+        max_tokens: int = 512,
+        batch_tokens: int = 2_048,
+    ):
+        super().__init__(model, tokenizer, labels, card, max_tokens, batch_tokens)
+        if len(tags) != model.config.num_tags:
+            raise ValueError(f"A model of {model.config.num_tags} tags needs their names. Received: {len(tags)} names.")
+        self.tags = list(tags)
+        self._best = compiled(model, self.best)
+
+    @classmethod
+    def from_checkpoint(cls, checkpoint: Checkpoint) -> "TreeParser":
+        """The one that a checkpoint describes."""
+        model, card = restored_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
+        names = card["labels"], card["tags"]
+        return cls(model, read_vocabulary(checkpoint.vocabulary), *names, card, card["max_tokens"])
+
+    def parse(
+        self, sentences: Sequence[str | Sequence[str]], progress: Callable[[int], None] | None = None
+    ) -> list[Tree | None]:
+        """The most probable tree of each sentence over exactly its words, under the root TOP.
+
+        Args:
+            sentences: Texts, which are split into words as the Penn treebank is, or lists of words. Of a sentence
+                without words the tree is None.
+            progress: Called with the number of windows done since the last call.
+
+        Raises:
+            ValueError: If a sentence is neither; the message names it.
+        """
+        sentences = [split_words(s) if isinstance(s, str) else s for s in sentences]
+        rows, owners = self.rows([[escaped(word) if isinstance(word, str) else word for word in s] for s in sentences])
+        found = [None] * len(owners)
+        for chunk, (scores, labels, tags) in self.answers(self._best, rows, progress):
+            lengths = rows["boundary_ids"].lengths[chunk] - 1
+            for row, spans, own_labels, own_tags in zip(chunk, best_trees(scores, lengths), labels, tags):
+                numbers = ((span, own_labels[span]) for span in spans)
+                labelled = {span: self.labels[number] for span, number in numbers if number}
+                found[row] = labelled, [self.tags[number] for number in own_tags[: len(spans) // 2 + 1]]
+        return self._joined(sentences, owners, found)
+
+    def rows(self, sentences: Sequence[Sequence[str]]) -> tuple[dict[str, TokenRows], list[int]]:
+        """What the model reads of sentences of escaped words, window by window, and the sentence of each window."""
+        tokens, places, owners = windows(sentences, self.tokenizer, self.max_tokens)
+        rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
+        if "character_ids" in self.inputs:
+            rows["character_ids"] = window_characters(tokens, places, sentences)
+        return rows, owners
+
+    def best(self, *inputs):
+        """Of each span how much more probable its best label is than none, and that label; of each word the best tag.
+
+        Not compiled. Float32 `[B, N, N]` of log odds, 0 where no label is more probable than none; int32 `[B, N, N]`;
+        int32 `[B, N]`, whose last means nothing.
+        """
+        spans, tags = self.model.logits(dict(zip(self.inputs, inputs, strict=True)))
+        spans = ops.cast(spans, "float32")
+        return (
+            ops.max(spans, axis=-1) - spans[..., 0],
+            ops.cast(ops.argmax(spans, axis=-1), "int32"),
+            ops.cast(ops.argmax(tags, axis=-1), "int32"),
+        )
+
+    def full_card(self) -> dict:
+        """See `Saveable`."""
+        return {**super().full_card(), "tags": self.tags}
+
+    @staticmethod
+    def _joined(sentences, owners, found):
+        trees, done = [None] * len(sentences), [0] * len(sentences)
+        for owner, (labels, tags) in zip(owners, found):
+            first = done[owner]
+            done[owner] += len(tags)
+            tree = to_tree(sentences[owner][first : done[owner]], tags, labels)
+            trees[owner] = tree if trees[owner] is None else Tree(ROOT, [*trees[owner], *tree])
+        return trees
