@@ -1,8 +1,18 @@
 """Search over a step function: greedy, beam search and sampling."""
 
 from keras_transformer.decoding.beam_search import beam_search, length_penalty, repeat_rows
+from keras_transformer.decoding.constraints import constrained
 from keras_transformer.decoding.greedy import greedy_search
 from keras_transformer.decoding.hypotheses import Hypotheses, PerSentence
 from keras_transformer.decoding.sampling import sample
 
-__all__ = ["Hypotheses", "PerSentence", "beam_search", "greedy_search", "length_penalty", "repeat_rows", "sample"]
+__all__ = [
+    "Hypotheses",
+    "PerSentence",
+    "beam_search",
+    "constrained",
+    "greedy_search",
+    "length_penalty",
+    "repeat_rows",
+    "sample",
+]

@@ -3,23 +3,12 @@
 import pytest
 
 pytest.importorskip("nltk", reason="nltk is not installed")
-import hypothesis.strategies as st
 from hypothesis import given
+from hypothesis import strategies as st
 from nltk.tree import Tree
+from random_trees import trees
 
 from zoo.parsing.trees import bracketed, cleaned, escaped, read_brackets, to_spans, to_tree
-
-labels = st.text("ABCNPSV$'`.,:+/", min_size=1, max_size=4)
-# NLTK does not read every backslash.
-characters = st.characters(exclude_categories=["Z", "C"], exclude_characters="()\\")
-words = st.text(characters, min_size=1, max_size=6)
-leaves = st.builds(lambda tag, word: Tree(tag, [word]), labels, words)
-nodes = st.recursive(
-    leaves,
-    lambda inner: st.builds(Tree, labels, st.lists(inner, min_size=1, max_size=4)),
-    max_leaves=20,
-)
-trees = st.lists(nodes, min_size=1, max_size=3).map(lambda children: Tree("TOP", children))
 
 
 def read(text):
