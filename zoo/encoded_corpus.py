@@ -40,6 +40,10 @@ class EncodedCorpus:
         """The pairs as training sees them in this epoch: here, itself."""
         return self
 
+    def arrays(self) -> list[np.ndarray]:
+        """All ids, which tell two corpora apart."""
+        return [*self.source, *self.target]
+
     def lengths(self) -> list[np.ndarray]:
         """Positions `[rows]` that each side takes, with its end."""
         return [side.lengths + 1 for side in (self.source, self.target)]

@@ -32,6 +32,8 @@ def restrict(model: keras.Model, settings: TrainingConfig) -> None:
     Raises:
         ValueError: If more layers are to be frozen than there are.
     """
+    if not (settings.frozen_layers or settings.lora_rank):
+        return
     layers = model.text_encoder.layers_from_below()
     if settings.frozen_layers > len(layers):
         raise ValueError(

@@ -32,6 +32,11 @@ class LabelledCorpus:
         """The corpus as training sees it in this epoch: itself."""
         return self
 
+    def arrays(self) -> list[np.ndarray]:
+        """All ids and labels, which tell two corpora apart."""
+        labels = self.labels if isinstance(self.labels, TokenRows) else () if self.labels is None else (self.labels,)
+        return [*self.tokens, *labels]
+
     def lengths(self) -> list[np.ndarray]:
         """Positions `[rows]`, in a list of one side."""
         return [self.tokens.lengths]

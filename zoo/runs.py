@@ -16,6 +16,7 @@ from zoo.arrays import assign_arrays, write_whole
 from zoo.batching import BatchStream, Corpus
 from zoo.config import PAD_ID, Recipe, TrainingConfig
 from zoo.config_values import from_dict, to_dict
+from zoo.encoded_corpus import EncodedCorpus
 from zoo.fine_tuning import restrict, start_from
 from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, SampledRows, TokenDropout, split_labels
 from zoo.predictor import Predictor
@@ -155,7 +156,7 @@ def train_predictor(
     make: Callable[[keras.Model, dict], Predictor],
     make_model: Callable[..., keras.Model],
     make_look: Callable[[Predictor], Look],
-    encode: Callable[[Vocabulary | SampledTokenizer], LabelledCorpus],
+    encode: Callable[[Vocabulary | SampledTokenizer], LabelledCorpus | EncodedCorpus],
     recipe: Recipe,
     folder: pathlib.Path,
     card: dict,
@@ -163,8 +164,10 @@ def train_predictor(
     strategy: Any = None,
     initial: Predictor | None = None,
     masked: Callable[[BatchStream, int], Iterable] | None = None,
+    split: Split = split_labels,
+    pad_label: int = NO_LABEL,
 ) -> Predictor:
-    """Trains a predictor on labelled rows and writes it to `folder/checkpoint`.
+    """Trains a predictor on encoded rows and writes it to `folder/checkpoint`.
 
     Args:
         make: `(model, card) -> predictor`.
@@ -173,7 +176,7 @@ def train_predictor(
         encode: `tokenizer -> rows` to train on.
         recipe, folder, card, log, strategy: As for the `train` of a task; the folder is a prepared one.
         initial: Whose encoder to start from, and whose head too if it has the same task and labels.
-        masked: As for `train_model`.
+        masked, split, pad_label: As for `train_model`.
 
     Raises:
         ValueError: If the run was begun with another corpus.
@@ -194,7 +197,7 @@ def train_predictor(
     log(f"{model.count_params():,} parameters{part}; vocabulary of {model.config.vocabulary_size:,}")
     look = make_look(predictor)
     corpus = _noisy(corpus, encode, predictor.tokenizer, settings)
-    candidates = train_model(model, settings, folder, corpus, look, log, split_labels, NO_LABEL, masked)
+    candidates = train_model(model, settings, folder, corpus, look, log, split, pad_label, masked)
     chosen = choose_weights(model, candidates, look, log)
     final = make_model()
     final.build()
@@ -226,8 +229,7 @@ def _noisy(corpus, encode, tokenizer, settings):
 
 def _check_corpus(corpus, folder):
     """The digest of the corpus is kept in the folder of a run."""
-    labels = corpus.labels if isinstance(corpus.labels, tuple) else () if corpus.labels is None else (corpus.labels,)
-    content = b"".join(np.ascontiguousarray(array).tobytes() for array in (*corpus.tokens, *labels))
+    content = b"".join(np.ascontiguousarray(array).tobytes() for array in corpus.arrays())
     digest, path = hashlib.sha256(content).hexdigest().encode(), folder / "corpus.sha256"
     if not path.exists():
         write_whole(path, digest)

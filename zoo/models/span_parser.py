@@ -1,4 +1,4 @@
-"""Encoder and a score for every span and label: token ids in, a chart of logits out."""
+"""Encoder and a score for every span and label: token ids in, logits of tags and spans out."""
 
 import dataclasses
 
@@ -32,8 +32,8 @@ class SpanParser(keras.Model):
             characters with int `character_ids` `[B, T, K]` of each token's word; see `zoo.word_characters`.
 
     Returns:
-        Logits `[B, N, N, C]` in the compute dtype: at (i, j) those of the span from word i to word j - 1, on the
-        diagonal those of the tag of word i.
+        Logits `[B, N (N + 1) / 2, C]` in the compute dtype: first those of the tag of each word, of which the last
+        means nothing, then those of each span (i, j), from word i to word j - 1, in the order of `span_pairs`.
     """
 
     def __init__(self, config: SpanParserConfig, **kwargs):
@@ -52,7 +52,7 @@ class SpanParser(keras.Model):
         self.tag_head = keras.layers.Dense(config.num_tags, **named, name="tag_head")
 
     def build(self, inputs_shape=None):
-        vectors, spans = (None, None, self.config.hidden_dim), (None, None, None, self.config.span_dim)
+        vectors, spans = (None, None, self.config.hidden_dim), (None, None, self.config.span_dim)
         self.text_encoder.build()
         for layer in (self.characters, self.boundary_projection, self.tag_head):
             if layer is not None:
@@ -62,22 +62,20 @@ class SpanParser(keras.Model):
         self.built = True
 
     def call(self, inputs, training=None):
-        spans, tags = self.logits(inputs)
-        labels = max(self.config.num_labels, self.config.num_tags)
-        spans, tags = (_filled(logits, labels) for logits in (spans, tags[:, :, None]))
-        diagonal = ops.eye(ops.shape(spans)[1], dtype="bool")[None, :, :, None]
-        return ops.where(diagonal, tags, spans)
+        count = max(self.config.num_labels, self.config.num_tags)
+        return ops.concatenate([_filled(logits, count) for logits in reversed(self.logits(inputs))], axis=1)
 
     def logits(self, inputs):
-        """Of spans `[B, N, N, labels]` and tags `[B, N, tags]`; the last tag means nothing."""
+        """Of spans `[B, N (N - 1) / 2, labels]` and tags `[B, N, tags]`; see `call`."""
         added = None if self.characters is None else self.characters(inputs["character_ids"])
         y, _ = self.text_encoder(inputs, added)
         places = inputs["boundary_ids"]
         behind, before = (ops.take_along_axis(y, p[..., None], axis=1) for p in (places, ops.maximum(places - 1, 0)))
         half = self.config.hidden_dim // 2
         boundaries = self.boundary_projection(ops.concatenate([before[..., :half], behind[..., half:]], axis=-1))
-        hidden = ops.relu(self.span_norm(boundaries[:, None] - boundaries[:, :, None]))
-        return self.head(hidden), self.tag_head(behind)
+        first, last = span_pairs(ops.shape(places)[1])
+        differences = ops.take(boundaries, last, axis=1) - ops.take(boundaries, first, axis=1)
+        return self.head(ops.relu(self.span_norm(differences))), self.tag_head(behind)
 
     def get_config(self):
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}
@@ -85,6 +83,18 @@ class SpanParser(keras.Model):
     @classmethod
     def from_config(cls, config):
         return cls(**{**config, "config": SpanParserConfig(**config["config"])})
+
+
+def span_pairs(places):
+    """All i < j below `places`, as two int32 arrays `[places (places - 1) / 2]`: (0, 1), (0, 2), (1, 2), (0, 3) ...
+
+    Pair m has j = floor((1 + sqrt(1 + 8 m)) / 2) and i = m - j (j - 1) / 2.
+    """
+    number = ops.arange(places * (places - 1) // 2, dtype="int32")
+    last = ops.cast((1.0 + ops.sqrt(1.0 + 8.0 * ops.cast(number, "float32"))) / 2.0, "int32")
+    last = last - ops.cast(last * (last - 1) // 2 > number, "int32")  # Roots are rounded, up or down.
+    last = last + ops.cast(last * (last + 1) // 2 <= number, "int32")
+    return number - last * (last - 1) // 2, last
 
 
 def _filled(logits, count):

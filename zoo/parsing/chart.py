@@ -15,25 +15,35 @@ def best_trees(scores: np.ndarray, lengths: np.ndarray) -> list[list[Span]]:
     words + 1 places between words.
 
     Args:
-        scores: `[B, N, N]`; (i, j) with i < j is that of the words i to j - 1. Others are not read.
+        scores: `[B, N (N - 1) / 2]`: those of all (i, j) with i < j, the words i to j - 1, in the order (0, 1), (0, 2),
+            (1, 2), (0, 3) ...
         lengths: Words of each sentence, `[B]`, from 1 on.
 
     Returns:
         For each sentence its 2 n - 1 spans (first, last + 1), from the top down and from left to right.
     """
-    batch, places, _ = scores.shape
+    batch, places = len(scores), _places(scores.shape[1])
     begun = np.zeros((batch, places, places), scores.dtype)  # [b, i, w]: the best tree from i on, w words wide.
     ended = np.zeros((batch, places, places), scores.dtype)  # [b, j, w]: the best tree up to j.
     splits = np.zeros((batch, places, places), "int32")  # [b, i, w]: the width of its left part.
     for width in range(1, places):
         first, last = np.arange(places - width), np.arange(width, places)
-        total = scores[:, first, last]
+        total = scores[:, span_number(first, last)]
         if width > 1:
             sums = begun[:, : places - width, 1:width] + ended[:, width:, width - 1 : 0 : -1]
             splits[:, : places - width, width] = sums.argmax(-1) + 1
             total = total + sums.max(-1)
         begun[:, : places - width, width] = ended[:, width:, width] = total
     return [_spans(split, int(length)) for split, length in zip(splits, lengths)]
+
+
+def span_number(first: np.ndarray, last: np.ndarray) -> np.ndarray:
+    """The place of (first, last) among all spans."""
+    return last * (last - 1) // 2 + first
+
+
+def _places(spans):
+    return int((1 + (1 + 8 * spans) ** 0.5) / 2 + 0.5)
 
 
 def _spans(splits, length):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from zoo.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.parsing.chart import span_number
 from zoo.parsing.trees import Spans, Tree, cleaned, read_brackets
 from zoo.reading import LineNotes, Path, existing, lines_of, notes_of
 from zoo.token_rows import TokenRows, with_rows
@@ -70,7 +71,7 @@ class ChartCorpus(LabelledCorpus):
     """Sentences with their charts.
 
     The `labels` are rows of cells (first, last + 1, label), those of tags (word, word, tag). In batches they are
-    `[B, N, N]`: every span's label, the tags on the diagonal, NO_LABEL elsewhere.
+    `[B, N (N + 1) / 2]` in the order of `zoo.models.span_parser.SpanParser`, NO_LABEL in its padding.
     """
 
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
@@ -85,23 +86,17 @@ class ChartCorpus(LabelledCorpus):
         return batch | {"labels": with_rows(self._charts(rows, boundaries.lengths[rows] - 1, places), fill, NO_LABEL)}
 
     def _charts(self, rows, words, places):
-        first, last = np.triu_indices(places, 1)
-        charts = np.full((len(rows), places, places), NO_LABEL, "int32")
-        charts[:, first, last] = np.where(last <= words[:, None], 0, NO_LABEL)
+        last = np.repeat(np.arange(places), np.arange(places))  # Of all spans, in the order of the model.
+        charts = np.full((len(rows), places + len(last)), NO_LABEL, "int32")
+        charts[:, places:] = np.where(last <= words[:, None], 0, NO_LABEL)
         for chart, row in zip(charts, rows):
-            cells = self.labels.ids[self.labels.offsets[row] : self.labels.offsets[row + 1]]
-            chart[cells[:, 0], cells[:, 1]] = cells[:, 2]
+            first, last, label = self.labels.ids[self.labels.offsets[row] : self.labels.offsets[row + 1]].T
+            chart[np.where(first == last, first, places + span_number(first, last))] = label
         return charts
 
 
 def label_names(trees: Sequence[Spans]) -> tuple[list[str], list[str]]:
-    """The labels of spans, NO_CONSTITUENT first, and the tags, both sorted.
-
-    Raises:
-        ValueError: If there is no tree.
-    """
-    if not trees:
-        raise ValueError("A parser needs trees to learn from. Received: none.")
+    """The labels of spans, NO_CONSTITUENT first, and the tags, both sorted."""
     labels = {label for spans in trees for label in spans.labels.values()}
     return [NO_CONSTITUENT, *sorted(labels)], sorted({tag for spans in trees for tag in spans.tags})
 

@@ -87,6 +87,15 @@ class Symbols:
         return BracketConstraint([self._kind(number) for number in range(self.size)])
 
 
+def symbol_names(trees: Iterable[Tree]) -> tuple[list[str], list[str]]:
+    """The labels of cleaned trees, their roots left out, and the tags, both sorted."""
+    labels, tags = set(), set()
+    for tree in trees:
+        for node in (inner for child in tree for inner in child.subtrees()):
+            (tags if isinstance(node[0], str) else labels).add(node.label())
+    return sorted(labels), sorted(tags)
+
+
 def _close(stack):
     node = stack.pop()
     if len(node):

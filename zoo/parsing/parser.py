@@ -8,12 +8,11 @@ from zoo.checkpoints import Checkpoint
 from zoo.compiling import compiled
 from zoo.config import SpanParserConfig
 from zoo.models.span_parser import SpanParser
-from zoo.parsing.chart import best_trees
-from zoo.parsing.sentences import split_words
-from zoo.parsing.trees import ROOT, Tree, escaped, to_tree
+from zoo.parsing.chart import best_trees, span_number
+from zoo.parsing.sentences import joined, window_words, words_of
+from zoo.parsing.trees import Tree, to_tree
 from zoo.predictor import Predictor
 from zoo.saving import restored_model
-from zoo.token_rows import TokenRows
 from zoo.vocabularies import Vocabulary, read_vocabulary
 from zoo.word_rows import window_boundaries, window_characters, windows
 
@@ -71,30 +70,31 @@ class TreeParser(Predictor):
         Raises:
             ValueError: If a sentence is neither; the message names it.
         """
-        sentences = [split_words(s) if isinstance(s, str) else s for s in sentences]
-        rows, owners = self.rows([[escaped(word) if isinstance(word, str) else word for word in s] for s in sentences])
-        found = [None] * len(owners)
+        words, escaped_words = words_of(sentences)
+        tokens, places, owners = windows(escaped_words, self.tokenizer, self.max_tokens)
+        parts, rows = window_words(words, places, owners), self._rows(tokens, places, escaped_words)
+        trees = [None] * len(parts)
         for chunk, (scores, labels, tags) in self.answers(self._best, rows, progress):
             lengths = rows["boundary_ids"].lengths[chunk] - 1
             for row, spans, own_labels, own_tags in zip(chunk, best_trees(scores, lengths), labels, tags):
-                numbers = ((span, own_labels[span]) for span in spans)
+                numbers = ((span, own_labels[span_number(*span)]) for span in spans)
                 labelled = {span: self.labels[number] for span, number in numbers if number}
-                found[row] = labelled, [self.tags[number] for number in own_tags[: len(spans) // 2 + 1]]
-        return self._joined(sentences, owners, found)
+                names = [self.tags[number] for number in own_tags[: len(parts[row])]]
+                trees[row] = to_tree(parts[row], names, labelled)
+        return joined(trees, owners, len(words))
 
-    def rows(self, sentences: Sequence[Sequence[str]]) -> tuple[dict[str, TokenRows], list[int]]:
-        """What the model reads of sentences of escaped words, window by window, and the sentence of each window."""
-        tokens, places, owners = windows(sentences, self.tokenizer, self.max_tokens)
+    def _rows(self, tokens, places, sentences):
+        """What the model reads of windows, by the names of `inputs`."""
         rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
         if "character_ids" in self.inputs:
             rows["character_ids"] = window_characters(tokens, places, sentences)
-        return rows, owners
+        return rows
 
     def best(self, *inputs):
         """Of each span how much more probable its best label is than none, and that label; of each word the best tag.
 
-        Not compiled. Float32 `[B, N, N]` of log odds, 0 where no label is more probable than none; int32 `[B, N, N]`;
-        int32 `[B, N]`, whose last means nothing.
+        Not compiled. Float32 `[B, N (N - 1) / 2]` of log odds, 0 where no label is more probable than none; int32 of
+        the same shape; int32 `[B, N]`, whose last means nothing.
         """
         spans, tags = self.model.logits(dict(zip(self.inputs, inputs, strict=True)))
         spans = ops.cast(spans, "float32")
@@ -107,13 +107,3 @@ class TreeParser(Predictor):
     def full_card(self) -> dict:
         """See `Saveable`."""
         return {**super().full_card(), "tags": self.tags}
-
-    @staticmethod
-    def _joined(sentences, owners, found):
-        trees, done = [None] * len(sentences), [0] * len(sentences)
-        for owner, (labels, tags) in zip(owners, found):
-            first = done[owner]
-            done[owner] += len(tags)
-            tree = to_tree(sentences[owner][first : done[owner]], tags, labels)
-            trees[owner] = tree if trees[owner] is None else Tree(ROOT, [*trees[owner], *tree])
-        return trees

@@ -1,10 +1,13 @@
-"""Texts to words as the Penn treebank has them."""
+"""Sentences to words, and the trees of their parts to trees of sentences."""
 
 import functools
+from collections.abc import Sequence
+
+from zoo.parsing.trees import ROOT, Tree, escaped
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a sentence: "don't" becomes "do", "n't"; quotation marks become `` and ''."""
+    """The words of a sentence as the Penn treebank has them: "don't" is "do", "n't"; quotation marks are `` and ''."""
     return _splitter().tokenize(text)
 
 
@@ -13,3 +16,29 @@ def _splitter():
     from nltk.tokenize import TreebankWordTokenizer
 
     return TreebankWordTokenizer()
+
+
+def words_of(sentences: Sequence[str | Sequence[str]]) -> tuple[list[Sequence[str]], list[list[str]]]:
+    """The words of sentences, of which texts are split, and the same as models read them, with brackets escaped."""
+    words = [split_words(sentence) if isinstance(sentence, str) else sentence for sentence in sentences]
+    return words, [[escaped(word) if isinstance(word, str) else word for word in row] for row in words]
+
+
+def window_words(
+    sentences: Sequence[Sequence[str]], places: Sequence[Sequence[int]], owners: Sequence[int]
+) -> list[Sequence[str]]:
+    """The words of each window of `zoo.word_rows.windows`."""
+    found, done = [], [0] * len(sentences)
+    for row, owner in zip(places, owners):
+        first = done[owner]
+        done[owner] += len(row)
+        found.append(sentences[owner][first : done[owner]])
+    return found
+
+
+def joined(trees: Sequence[Tree], owners: Sequence[int], count: int) -> list[Tree | None]:
+    """The trees of `count` sentences: those of their windows side by side under the root; None for no window."""
+    children = [[] for _ in range(count)]
+    for tree, owner in zip(trees, owners):
+        children[owner] += [*tree]
+    return [Tree(ROOT, nodes) if nodes else None for nodes in children]

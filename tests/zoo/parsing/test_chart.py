@@ -25,10 +25,15 @@ def total(scores, spans):
     return sum(scores[span] for span in spans)
 
 
+def flat(scores):
+    """Charts `[B, N, N]` as a list of their spans."""
+    return np.stack([scores[:, i, j] for j in range(scores.shape[1]) for i in range(j)], axis=1)
+
+
 @pytest.mark.parametrize("length", range(1, 8))
 def test_it_is_the_best_of_all_trees(length):
     scores = np.random.default_rng(length).normal(size=(20, length + 1, length + 1))
-    for chart, spans in zip(scores, best_trees(scores, np.full(20, length))):
+    for chart, spans in zip(scores, best_trees(flat(scores), np.full(20, length))):
         assert frozenset(spans) in binary_trees(0, length)
         assert total(chart, spans) == pytest.approx(max(total(chart, tree) for tree in binary_trees(0, length)))
 
@@ -36,15 +41,15 @@ def test_it_is_the_best_of_all_trees(length):
 def test_it_does_not_depend_on_the_other_sentences():
     rng, lengths = np.random.default_rng(1), np.array([3, 9, 1, 6])
     scores = rng.normal(size=(4, 10, 10))
-    together = best_trees(scores, lengths)
+    together = best_trees(flat(scores), lengths)
     scores[0, :, 4:] = np.nan  # Padding is not read.
     for i, length in enumerate(lengths):
-        alone = best_trees(scores[i : i + 1, : length + 1, : length + 1], lengths[i : i + 1])
+        alone = best_trees(flat(scores[i : i + 1, : length + 1, : length + 1]), lengths[i : i + 1])
         assert alone[0] == together[i]
-    assert best_trees(scores, lengths) == together
+    assert best_trees(flat(scores), lengths) == together
 
 
 def test_spans_come_from_the_top_down():
     scores = np.zeros((1, 4, 4))
     scores[0, 1, 3] = 1
-    assert best_trees(scores, np.array([3])) == [[(0, 3), (0, 1), (1, 3), (1, 2), (2, 3)]]
+    assert best_trees(flat(scores), np.array([3])) == [[(0, 3), (0, 1), (1, 3), (1, 2), (2, 3)]]
