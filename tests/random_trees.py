@@ -1,4 +1,4 @@
-"""Random constituency trees, as a strategy of hypothesis."""
+"""Random constituency trees: any, as a strategy of hypothesis, and those of a small grammar."""
 
 import hypothesis.strategies as st
 from nltk.tree import Tree
@@ -14,3 +14,18 @@ nodes = st.recursive(
     max_leaves=20,
 )
 trees = st.lists(nodes, min_size=1, max_size=3).map(lambda children: Tree("TOP", children))
+
+
+def noun_phrase(rng, deepest):
+    nouns = [Tree("NN", [rng.choice(["lo", "pana", "bim"])])]
+    phrase = Tree("NP", ([Tree("DT", ["te"])] if rng.random() < 0.5 else []) + nouns)
+    if deepest and rng.random() < 0.4:
+        return Tree("NP", [phrase, Tree("PP", [Tree("IN", ["ur"]), noun_phrase(rng, deepest - 1)])])
+    return phrase
+
+
+def sentence(rng, deepest=2):
+    verb = Tree("VB", [rng.choice(["kir", "sol"])])
+    if rng.random() < 0.2:
+        return Tree("TOP", [Tree("S", [Tree("VP", [verb])])])
+    return Tree("TOP", [Tree("S", [noun_phrase(rng, deepest), Tree("VP", [verb, noun_phrase(rng, deepest)]), Tree(".", ["."])])])

@@ -17,7 +17,7 @@ from zoo.serving import refuse, write_service
 from zoo.token_rows import TokenRows, with_rows
 from zoo.vocabularies import Vocabulary, read_vocabulary
 
-_PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
+PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
 _TOLERANCE = 1e-3
 
 
@@ -86,12 +86,12 @@ class Predictor(Saveable):
         import tensorflow as tf
 
         signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
-        probes = [*_PROBES, " ".join(_PROBES * self.max_tokens)]
+        probes = [*PROBES, " ".join(PROBES * self.max_tokens)]
         for rows, label, probability in zip(*self._ask(signature, probes), strict=True):
             label, most = label.decode(), rows.max()
             if not np.allclose([rows[self.labels.index(label)], probability], most, rtol=0, atol=_TOLERANCE):
                 wanted = self.labels[rows.argmax()], float(most)
-                refuse(f"model for {self.task}", _PROBES, wanted, (label, float(probability)))
+                refuse(f"model for {self.task}", PROBES, wanted, (label, float(probability)))
         return {}
 
     def predict(self, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None) -> list[np.ndarray]:

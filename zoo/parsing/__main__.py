@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo.parsing train | evaluate | parse`."""
+"""Command line: `python -m zoo.parsing train | evaluate | parse | export`."""
 
 import argparse
 import pathlib
@@ -72,6 +72,11 @@ def run_parse(options) -> None:
             print(picture.svg() if options.draw == "svg" else picture.text())
 
 
+def run_export(options) -> None:
+    """Writes a SavedModel of a span parser that takes words and returns trees in brackets."""
+    command_line.export(options)
+
+
 def _parser():
     parser = argparse.ArgumentParser(prog="python -m zoo.parsing", description=__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -93,6 +98,7 @@ def _parser():
     parse.add_argument("--tokenised", action="store_true", help="words are split by spaces already")
     parse.add_argument("--draw", nargs="?", const="ascii", choices=["ascii", "svg"], help="print pictures of the trees")
     command_line.add_texts(parse)
+    command_line.add_export(add_command(commands, "export", run_export))
     return parser
 
 

@@ -96,6 +96,10 @@ class LinearParser(Saveable):
                 progress(len(chunk))
         return joined(original_order(chunks, results), owners, len(words))
 
+    def export(self, folder: str) -> dict:
+        """Not there yet: raises `ValueError`."""
+        raise ValueError("A linearised parser has no SavedModel. Export a span parser, which is better and faster.")
+
     def full_card(self) -> dict:
         """See `Saveable`."""
         names = {"labels": self.symbols.labels, "tags": self.symbols.tags}

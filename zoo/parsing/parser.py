@@ -10,9 +10,10 @@ from zoo.config import SpanParserConfig
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
 from zoo.parsing.sentences import joined, window_words, words_of
-from zoo.parsing.trees import Tree, to_tree
-from zoo.predictor import Predictor
+from zoo.parsing.trees import Tree, bracketed, to_tree
+from zoo.predictor import PROBES, Predictor
 from zoo.saving import restored_model
+from zoo.serving import refuse
 from zoo.vocabularies import Vocabulary, read_vocabulary
 from zoo.word_rows import window_boundaries, window_characters, windows
 
@@ -103,6 +104,25 @@ class TreeParser(Predictor):
             ops.cast(ops.argmax(spans, axis=-1), "int32"),
             ops.cast(ops.argmax(tags, axis=-1), "int32"),
         )
+
+    def _make_service(self):
+        from zoo.tf.parsing_service import ParsingService
+
+        return ParsingService(self)
+
+    def _check_served(self, folder):
+        """What was written must give the same trees; see `Predictor`."""
+        import tensorflow as tf
+
+        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+        sentences = [text.split() for text in PROBES]
+        width = max(map(len, sentences))
+        found = signature(words=tf.constant([[*words, *[""] * (width - len(words))] for words in sentences]))
+        for words, tree, served in zip(sentences, self.parse(sentences), found["trees"].numpy()):
+            expected = bracketed(tree) if tree else ""
+            if served.decode() != expected:
+                refuse("parser", words, expected, served.decode())
+        return {}
 
     def full_card(self) -> dict:
         """See `Saveable`."""

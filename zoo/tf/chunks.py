@@ -5,8 +5,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from zoo.config import PAD_ID
-
 
 def in_chunks(
     lengths: tf.Tensor, chunk_tokens: int, run: Callable[[tf.Tensor], Any], nothing: Any, *rows: tf.RaggedTensor
@@ -18,7 +16,8 @@ def in_chunks(
     Args:
         lengths: Of the rows, int32 `[N]`.
         chunk_tokens: Most positions of a chunk; at least one row goes into each.
-        run: Maps padded rows `[n, T]`, one tensor for each of `rows`, to a nest of tensors, `n` along the first axis.
+        run: Maps rows `[n, T]`, padded with 0 (strings: with ""), one tensor for each of `rows`, to a nest of tensors,
+            `n` along the first axis.
         nothing: Such a nest for no rows; its other axes are as long as they may become. Shorter results are padded.
         rows: The rows, for models of several inputs of the same lengths.
     """
@@ -31,7 +30,7 @@ def in_chunks(
 
     def body(start, found):
         size = tf.maximum(1, chunk_tokens // lengths[start])
-        new = run(*(side[start : start + size].to_tensor(PAD_ID) for side in rows))
+        new = run(*(side[start : start + size].to_tensor() for side in rows))
         return start + size, tf.nest.map_structure(add, found, new)
 
     shapes = tf.nest.map_structure(lambda tensor: tf.TensorShape([None, *tensor.shape[1:]]), nothing)

@@ -83,34 +83,11 @@ class ClassificationService(PredictorService):
         return tf.concat(rows, 1), tf.concat(segments, 1)
 
 
-class LabellingService(PredictorService):
-    """Labels of words.
-
-        words: string [B, W], filled up with ""
-        -> labels: string [B, W], filled up with "", probabilities: float32 [B, W], of these labels
-
-    Sentences of more tokens than the model takes are tagged in windows, as `WordTagger` does.
-    """
+class WordService(PredictorService):
+    """What services of sentences share: strings of words `[B, W]`, filled up with "", to windows."""
 
     def _strings(self):
         return [("words", (None, None))]
-
-    def _answer(self, words):
-        real = tf.not_equal(tf.strings.strip(words), "")
-        owners = tf.where(real)
-        flat = tf.boolean_mask(words, real)
-        rows, characters, places = self._windows(self._subwords(flat), word_characters(flat), owners[:, 0])
-        lengths = tf.cast(rows.row_lengths(), tf.int32)
-        width = tf.reduce_max(tf.concat([lengths, [0]], 0))
-        nothing = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
-        inputs = (rows, characters)[: len(self._inputs)]
-        numbers, probabilities = in_chunks(lengths, self._chunk_tokens, self._most_probable, nothing, *inputs)
-        shape = tf.shape(words, tf.int64)
-        labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
-        return {
-            "labels": tf.tensor_scatter_nd_update(tf.fill(shape, ""), owners, labels),
-            "probabilities": tf.scatter_nd(owners, tf.gather_nd(probabilities, places), shape),
-        }
 
     def _subwords(self, words):
         """Ids of each word, ragged `[W, (T)]`: at least one, at most as many as a window holds."""
@@ -137,6 +114,33 @@ class LabellingService(PredictorService):
         places = 1 + before - tf.gather(tf.boolean_mask(before, begins), window)
         rows = tf.concat([start * column, tokens, end * column], 1), tf.concat([none, characters, none], 1)
         return *rows, tf.stack([window, places], 1)
+
+
+class LabellingService(WordService):
+    """Labels of words.
+
+        words: string [B, W], filled up with ""
+        -> labels: string [B, W], filled up with "", probabilities: float32 [B, W], of these labels
+
+    Sentences of more tokens than the model takes are tagged in windows, as `WordTagger` does.
+    """
+
+    def _answer(self, words):
+        real = tf.not_equal(tf.strings.strip(words), "")
+        owners = tf.where(real)
+        flat = tf.boolean_mask(words, real)
+        rows, characters, places = self._windows(self._subwords(flat), word_characters(flat), owners[:, 0])
+        lengths = tf.cast(rows.row_lengths(), tf.int32)
+        width = tf.reduce_max(tf.concat([lengths, [0]], 0))
+        nothing = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
+        inputs = (rows, characters)[: len(self._inputs)]
+        numbers, probabilities = in_chunks(lengths, self._chunk_tokens, self._most_probable, nothing, *inputs)
+        shape = tf.shape(words, tf.int64)
+        labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
+        return {
+            "labels": tf.tensor_scatter_nd_update(tf.fill(shape, ""), owners, labels),
+            "probabilities": tf.scatter_nd(owners, tf.gather_nd(probabilities, places), shape),
+        }
 
     def _most_probable(self, *inputs):
         probabilities = self._softmax(*inputs)

@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("nltk", reason="nltk is not installed")
 from nltk.tree import Tree
+from random_trees import sentence
 
 import zoo
 from zoo.batching import BatchStream
@@ -49,21 +50,6 @@ RECIPE = ParserRecipe(
     ),
     source="invented",
 )
-
-
-def noun_phrase(rng, depth=0):
-    nouns = [Tree("NN", [rng.choice(["lo", "pana", "bim"])])]
-    phrase = Tree("NP", ([Tree("DT", ["te"])] if rng.random() < 0.5 else []) + nouns)
-    if depth < 2 and rng.random() < 0.4:
-        return Tree("NP", [phrase, Tree("PP", [Tree("IN", ["ur"]), noun_phrase(rng, depth + 1)])])
-    return phrase
-
-
-def sentence(rng):
-    verb = Tree("VB", [rng.choice(["kir", "sol"])])
-    if rng.random() < 0.2:
-        return Tree("TOP", [Tree("S", [Tree("VP", [verb])])])
-    return Tree("TOP", [Tree("S", [noun_phrase(rng), Tree("VP", [verb, noun_phrase(rng)]), Tree(".", ["."])])])
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,87 @@
+"""A linearised parser learns, is saved, and writes a tree over the words of any sentence."""
+
+import random
+import types
+
+import pytest
+
+pytest.importorskip("nltk", reason="nltk is not installed")
+from random_trees import sentence
+
+import zoo
+from zoo.config import ModelConfig, Recipe, TrainingConfig
+from zoo.config_values import override
+from zoo.parsing import task
+from zoo.parsing.__main__ import main
+from zoo.parsing.data import TreeReader
+from zoo.parsing.linear_parser import LinearParser
+from zoo.parsing.trees import bracketed
+
+RECIPE = Recipe(
+    ModelConfig(
+        vocabulary_size=280,
+        num_encoder_layers=1,
+        num_decoder_layers=1,
+        hidden_dim=32,
+        intermediate_dim=64,
+        num_heads=2,
+        dropout=0.0,
+        normalize_first=True,
+    ),
+    TrainingConfig(
+        batch_tokens=1024,
+        steps=200,
+        warmup_steps=100,
+        peak_learning_rate=0.005,
+        cooldown_steps=100,
+        evaluate_every=200,
+        average=1,
+        max_tokens=32,
+        score="bracket_f1",
+    ),
+    source="invented",
+)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder, lines = tmp_path_factory.mktemp("linear"), []
+    for name, count, seed in (("train", 600, 1), ("dev", 30, 2)):
+        rng = random.Random(seed)
+        (folder / name).write_text("".join(bracketed(sentence(rng, deepest=0)) + "\n" for _ in range(count)), "utf-8")
+    readers = TreeReader(folder / "train"), TreeReader(folder / "dev")
+    parser = task.train(RECIPE, *readers, folder / "run", log=lines.append)
+    return types.SimpleNamespace(parser=parser, folder=folder, readers=readers, log=lines)
+
+
+def test_what_was_learned_is_parsed(trained):
+    scores, *_ = task.evaluate(trained.parser, trained.readers[1], resamples=0)
+    assert scores[0].value > 90 and scores[-1].value > 95
+    (tree,) = trained.parser.parse(["te lo kir pana ."])
+    assert bracketed(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
+
+
+def test_the_checkpoint_is_the_parser(trained):
+    loaded = zoo.load(trained.folder / "run/checkpoint")
+    sentences = [tree.leaves() for tree in trained.readers[1]]
+    assert isinstance(loaded, LinearParser)
+    assert loaded.parse(sentences, beam_size=1) == trained.parser.parse(sentences, beam_size=1)
+
+
+@pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"beam_size": 1, "constrain": False}])
+def test_any_sentence_has_a_tree_over_its_words(trained, options):
+    rng = random.Random(1)
+    sentences = [[rng.choice(["te", "lo", "(", "zzz", "中", "kir"]) for _ in range(n)] for n in (1, 2, 9, 70)]
+    found = trained.parser.parse([*sentences, ""], **options)
+    assert [tree and tree.leaves() for tree in found] == [*sentences, None]
+
+
+def test_what_cannot_be_right_is_refused(trained, tmp_path):
+    with pytest.raises(ValueError, match="from random weights. Leave out `initial`"):
+        task.train(RECIPE, *trained.readers, tmp_path / "a", initial=trained.parser)
+    with pytest.raises(ValueError, match="`lora_rank` has no meaning here"):
+        task.train(override(RECIPE, ["training.lora_rank=4"]), *trained.readers, tmp_path / "b")
+    with pytest.raises(ValueError, match="needs a vocabulary and symbols of as many"):
+        LinearParser(trained.parser.model, trained.parser.tokenizer, ["NP"], ["NN"])
+    checkpoint = str(trained.folder / "run/checkpoint")
+    assert main(["export", "--checkpoint", checkpoint, "--output", str(tmp_path / "c")]) == 2

@@ -1,0 +1,63 @@
+"""A SavedModel parses as its original: CKY in a graph, and brackets as strings."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
+pytest.importorskip("nltk", reason="nltk is not installed")
+
+from zoo.config import SpanParserConfig
+from zoo.models.span_parser import SpanParser
+from zoo.parsing import chart
+from zoo.parsing.parser import TreeParser
+from zoo.parsing.trees import bracketed
+from zoo.tf.parsing_service import best_trees
+from zoo.tokenizer import train_tokenizer
+
+SENTENCES = [
+    ["te", "lo"],
+    [],
+    ["xyzzyxyzzyxyzzyxyzzyxyzzy", "te"] * 7,
+    ["🙂", "a b", "Sól", "(te)"],
+    ["Te", "LO", "teX", ".", "sol", "te"],
+    ["a"],
+]
+
+
+@pytest.mark.parametrize("places", [2, 3, 9])
+def test_cky_in_a_graph(places):
+    rng = np.random.default_rng(places)
+    scores = rng.normal(size=(30, places * (places - 1) // 2)).astype("float32")
+    lengths = rng.integers(1, places, 30).astype("int32")
+    found = tf.function(best_trees)(scores, lengths).numpy()
+    for row, spans in zip(found, chart.best_trees(scores, lengths)):
+        assert {(i, i + w) for i, w in np.argwhere(row).tolist()} == {*spans}
+
+
+@pytest.mark.parametrize("filters", [0, 8])
+def test_sentences_are_parsed_as_by_the_parser(filters, tmp_path):
+    tokenizer = train_tokenizer(["te lo sol pana kir ute bim drum nok fris"], 300)
+    sizes = {"num_layers": 1, "hidden_dim": 16, "intermediate_dim": 32, "num_heads": 2, "span_dim": 8}
+    labels, tags = ["", "NP", "S VP", "ü"], ["NN", ".", "-LRB-"]
+    config = SpanParserConfig(
+        **sizes, vocabulary_size=tokenizer.vocabulary_size, num_labels=4, num_tags=3, character_filters=filters
+    )
+    model, rng = SpanParser(config), np.random.default_rng(4)
+    model.build()
+    for variable in model.trainable_variables:
+        if len(variable.shape) > 1:
+            variable.assign(rng.normal(0, 0.1 if "characters" in variable.path else 1, variable.shape))
+    model.head.bias.assign([0.0, 1.0, 2.0, 2.0])
+    parser = TreeParser(model, tokenizer, labels, tags, max_tokens=12, batch_tokens=30)
+    parser.export(tmp_path / "model")
+    parse = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    seen = ""
+    for sentences in (SENTENCES, SENTENCES[::-1], *([words] for words in SENTENCES), []):
+        width = max(map(len, sentences), default=0)
+        filled = [[*words, *[""] * (width - len(words))] for words in sentences]
+        found = parse(tf.constant(filled, tf.string, (len(sentences), width)))["trees"].numpy()
+        expected = [bracketed(tree) if tree else "" for tree in parser.parse(sentences)]
+        assert [tree.decode() for tree in found] == expected
+        seen += "".join(expected)
+    assert "(S (VP " in seen and "(ü " in seen and "(NP " in seen
