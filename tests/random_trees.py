@@ -28,4 +28,6 @@ def sentence(rng, deepest=2):
     verb = Tree("VB", [rng.choice(["kir", "sol"])])
     if rng.random() < 0.2:
         return Tree("TOP", [Tree("S", [Tree("VP", [verb])])])
-    return Tree("TOP", [Tree("S", [noun_phrase(rng, deepest), Tree("VP", [verb, noun_phrase(rng, deepest)]), Tree(".", ["."])])])
+    return Tree(
+        "TOP", [Tree("S", [noun_phrase(rng, deepest), Tree("VP", [verb, noun_phrase(rng, deepest)]), Tree(".", ["."])])]
+    )
