@@ -23,6 +23,9 @@ train() { # TASK/DATA OUTPUT NAME=VALUE... [-- ARGUMENT...]
     classification/trec)
         set -- --data "$texts/trec/train.tsv" --columns 0 2 --dev-data "$texts/trec/dev.tsv" --dev-columns 0 2 "$@"
         ;;
+    classification/trec-fine)
+        set -- --data "$texts/trec/train.tsv" --columns 1 2 --dev-data "$texts/trec/dev.tsv" --dev-columns 1 2 "$@"
+        ;;
     classification/imdb) set -- --data "$texts/imdb/train.tsv.gz" --dev-data "$texts/imdb/dev.tsv.gz" "$@" ;;
     classification/sst2) set -- --data "$texts/sst2/train.tsv" --dev-data "$texts/sst2/dev.tsv" "$@" ;;
     labelling/masc-pos)
@@ -62,14 +65,17 @@ minilm)
         -- --initial runs/imdb-minilm/checkpoint
     train classification/trec trec-minilm $tune $rate=1e-4 training.batch_tokens=2048 training.steps=250 \
         training.warmup_steps=30 training.cooldown_steps=220 training.evaluate_every=50 -- --initial "$2"
-    for shapes in false true; do
-        train labelling/masc-pos masc-pos-minilm-$shapes $tune $rate=2e-4 training.batch_tokens=4096 \
-            training.steps=360 training.warmup_steps=36 training.cooldown_steps=324 training.evaluate_every=180 \
-            training.average=1 model.word_shapes=$shapes -- --initial "$2"
-    done
-    train labelling/masc-pos masc-pos-minilm-longer $tune $rate=3e-4 training.batch_tokens=4096 training.steps=550 \
-        training.warmup_steps=50 training.cooldown_steps=500 training.evaluate_every=275 training.average=1 \
-        model.word_shapes=true -- --initial "$2"
+    train classification/trec-fine trec-fine-minilm $tune $rate=2e-4 training.batch_tokens=2048 training.steps=300 \
+        training.warmup_steps=30 training.cooldown_steps=270 training.evaluate_every=100 -- --initial "$2"
+    train classification/trec trec-trec-minilm $tune $rate=1e-4 training.batch_tokens=2048 training.steps=150 \
+        training.warmup_steps=20 training.cooldown_steps=130 training.evaluate_every=30 \
+        -- --initial runs/trec-fine-minilm/checkpoint
+    train labelling/masc-pos masc-pos-minilm-subwords $tune $rate=2e-4 training.batch_tokens=4096 training.steps=360 \
+        training.warmup_steps=36 training.cooldown_steps=324 training.evaluate_every=180 training.average=1 \
+        model.character_filters=0 -- --initial "$2"
+    train labelling/masc-pos masc-pos-minilm $tune $rate=3e-4 training.batch_tokens=2048 training.steps=1200 \
+        training.warmup_steps=100 training.cooldown_steps=1100 training.evaluate_every=300 training.average=1 \
+        training.label_smoothing=0.1 model.character_filters=128 -- --initial "$2"
     ;;
 pretraining)
     mkdir -p runs
