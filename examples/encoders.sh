@@ -65,17 +65,22 @@ minilm)
         -- --initial runs/imdb-minilm/checkpoint
     train classification/trec trec-minilm $tune $rate=1e-4 training.batch_tokens=2048 training.steps=250 \
         training.warmup_steps=30 training.cooldown_steps=220 training.evaluate_every=50 -- --initial "$2"
-    train classification/trec-fine trec-fine-minilm $tune $rate=2e-4 training.batch_tokens=2048 training.steps=300 \
-        training.warmup_steps=30 training.cooldown_steps=270 training.evaluate_every=100 -- --initial "$2"
-    train classification/trec trec-trec-minilm $tune $rate=1e-4 training.batch_tokens=2048 training.steps=150 \
-        training.warmup_steps=20 training.cooldown_steps=130 training.evaluate_every=30 \
-        -- --initial runs/trec-fine-minilm/checkpoint
+    train classification/trec trec-lora $tune $rate=1e-3 training.batch_tokens=2048 training.steps=250 \
+        training.warmup_steps=30 training.cooldown_steps=220 training.evaluate_every=50 training.lora_rank=8 -- --initial "$2"
+    fine="$tune model.ngrams=2 training.label_smoothing=0.1 training.batch_tokens=2048"
+    train classification/trec-fine trec-fine-minilm $fine $rate=2e-4 training.steps=350 training.warmup_steps=30 \
+        training.cooldown_steps=320 training.evaluate_every=100 -- --initial "$2"
+    train classification/trec trec-trec-minilm $fine $rate=1e-4 training.steps=150 training.warmup_steps=20 \
+        training.cooldown_steps=130 training.evaluate_every=30 -- --initial runs/trec-fine-minilm/checkpoint
     train labelling/masc-pos masc-pos-minilm-subwords $tune $rate=2e-4 training.batch_tokens=4096 training.steps=360 \
         training.warmup_steps=36 training.cooldown_steps=324 training.evaluate_every=180 training.average=1 \
         model.character_filters=0 -- --initial "$2"
     train labelling/masc-pos masc-pos-minilm $tune $rate=3e-4 training.batch_tokens=2048 training.steps=1200 \
         training.warmup_steps=100 training.cooldown_steps=1100 training.evaluate_every=300 training.average=1 \
         training.label_smoothing=0.1 model.character_filters=128 -- --initial "$2"
+    train labelling/masc-pos masc-pos-minilm-longer $tune $rate=2e-4 training.batch_tokens=2048 training.steps=450 \
+        training.warmup_steps=20 training.cooldown_steps=430 training.evaluate_every=225 training.average=1 \
+        training.label_smoothing=0.1 training.seed=2 model.character_filters=128 -- --initial runs/masc-pos-minilm/checkpoint
     ;;
 pretraining)
     mkdir -p runs
@@ -87,10 +92,15 @@ pretraining)
     train pretraining/texts pretrained training.lowercase=true training.precision=mixed_bfloat16 model.hidden_dim=256 \
         model.intermediate_dim=1024 training.steps=2500 training.warmup_steps=300 training.cooldown_steps=1800 \
         training.evaluate_every=100
+    train pretraining/texts pretrained-longer training.lowercase=true training.precision=mixed_bfloat16 \
+        model.hidden_dim=256 model.intermediate_dim=1024 training.steps=2500 training.warmup_steps=200 \
+        training.cooldown_steps=2200 training.evaluate_every=250 training.seed=2 -- --initial runs/pretrained/checkpoint
     short="training.precision=mixed_bfloat16 training.steps=900 training.evaluate_every=150"
-    train classification/sst2 sst2-pretrained $short training.cooldown_steps=700 model.ngrams=1 \
-        training.subword_dropout=0.1 -- --initial runs/pretrained/checkpoint
+    for seed in 1 2 3; do
+        train classification/sst2 "sst2-pretrained-$seed" $short training.cooldown_steps=700 training.seed=$seed \
+            model.ngrams=1 training.subword_dropout=0.1 -- --initial runs/pretrained-longer/checkpoint
+    done
     train classification/trec trec-pretrained $short training.cooldown_steps=800 training.warmup_steps=100 model.ngrams=2 \
-        training.peak_learning_rate=5e-4 training.token_dropout=0.1 -- --initial runs/pretrained/checkpoint
+        training.peak_learning_rate=5e-4 training.token_dropout=0.1 -- --initial runs/pretrained-longer/checkpoint
     ;;
 esac
