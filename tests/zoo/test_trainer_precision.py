@@ -49,6 +49,7 @@ def test_an_overflow_costs_an_update_and_nothing_else(tmp_path):
     assert trainer.position == expected.position(8)
 
 
+@pytest.mark.slow
 def test_the_real_model_trains_in_half_precision_with_accumulation(tmp_path):
     model = make_real(dropout=True, precision="mixed_float16")
     _, mean = train(model, whole_batches(), tmp_path, precision="mixed_float16", micro_batch_tokens=32, steps=4)

@@ -57,6 +57,7 @@ def test_frozen_layers_stay(deep, files, tmp_path):
         assert not any(changes[:frozen]) and all(changes[frozen:])
 
 
+@pytest.mark.slow
 def test_rates_fall_from_layer_to_layer(deep, files, tmp_path):
     """The first step of Adam is the rate itself wherever there is a gradient."""
     recipe, before = deep
@@ -85,6 +86,7 @@ def test_lora_is_merged_into_the_checkpoint(deep, files, tmp_path):
     np.testing.assert_array_equal(loaded.probabilities(texts), after.probabilities(texts))
 
 
+@pytest.mark.slow
 def test_lora_goes_on_where_it_stopped(deep, recipe, tmp_path):
     """The weights that are saved are those of the model, and a new trainer begins with the same."""
     recipe, before = deep

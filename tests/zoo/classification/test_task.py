@@ -51,6 +51,7 @@ def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path, break_at_l
         np.testing.assert_array_equal(array, expected[name], err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["first", "attention"])
 def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
     """Is the word of the first text in the second? Only a model that sees both can tell."""

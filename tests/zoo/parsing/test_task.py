@@ -157,6 +157,7 @@ def test_a_span_is_scored_from_its_boundaries(trained):
     np.testing.assert_allclose(logits[:4, :5], tags[:4], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(files, tmp_path, break_at_look):
     recipe = override(RECIPE, ["training.steps=8", "training.cooldown_steps=0", "training.evaluate_every=4"])
     readers = TreeReader(files.train), TreeReader(files.dev)

@@ -67,6 +67,7 @@ def test_the_checkpoint_is_the_encoder(trained):
     assert loaded.card["task"] == "pretraining" and loaded.card["scores"][0]["metric"] == "masked accuracy"
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(trained, tmp_path, break_at_look):
     """To the same weights, masks included."""
     arguments = RECIPE, texts(400, 1), texts(60, 2), tmp_path / "run"
@@ -77,6 +78,7 @@ def test_an_interrupted_run_goes_on(trained, tmp_path, break_at_look):
         np.testing.assert_array_equal(array, named_arrays(trained.encoder.model)[name], err_msg=name)
 
 
+@pytest.mark.slow
 def test_other_tasks_start_from_it(trained, tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text("a\tte lo\nb\tpana kir\n" * 4, "utf-8")
@@ -90,6 +92,7 @@ def test_other_tasks_start_from_it(trained, tmp_path):
     assert shared and all(np.abs(array - given[name]).max() < 1e-6 for name, array in shared.items())
 
 
+@pytest.mark.slow
 def test_pretraining_goes_on_from_others(trained, tmp_path):
     """Its output too from one of ours; from a bare encoder with word pieces, such as a BERT, the encoder."""
     changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1", "model.hidden_dim=64"]

@@ -90,6 +90,7 @@ def test_texts_are_classified_as_by_the_classifier(vocabulary, ngrams, tmp_path)
     assert len({label for label, _ in original.classify(TEXTS)}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
 def test_pairs_are_cut_as_by_the_classifier(vocabulary, tmp_path):
     """All lengths on either side."""

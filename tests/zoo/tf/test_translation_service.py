@@ -97,6 +97,7 @@ def test_the_card_has_the_score_of_what_was_written(exported, trained, corpus):
     assert bleu["value"] == pytest.approx(expected[0].value, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["a probe", "the score"])
 def test_what_does_not_translate_alike_is_not_kept(fault, trained, corpus, tmp_path, monkeypatch):
     real = serving.served_translate

@@ -146,6 +146,7 @@ def test_the_weights_kept_are_those_that_score_best_on_dev(favourite, finished, 
         np.testing.assert_allclose(array, wanted[name], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_training_starts_from_another_translator(trained, corpus, tmp_path):
     training = dataclasses.replace(SMALL.training, steps=1, evaluate_every=1, peak_learning_rate=1e-7, warmup_steps=1)
     recipe = dataclasses.replace(trained.recipe, training=training)
