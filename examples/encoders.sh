@@ -99,6 +99,11 @@ pretraining)
     for seed in 1 2 3; do
         train classification/sst2 "sst2-pretrained-$seed" $short training.cooldown_steps=700 training.seed=$seed \
             model.ngrams=1 training.subword_dropout=0.1 -- --initial runs/pretrained-longer/checkpoint
+        train classification/sst2 "sst2-pretrained-plain-$seed" $short training.cooldown_steps=700 training.seed=$seed \
+            training.subword_dropout=0.1 -- --initial runs/pretrained-longer/checkpoint
+        train classification/sst2 "sst2-same-sizes-$seed" $short training.cooldown_steps=700 training.seed=$seed \
+            training.subword_dropout=0.1 model.hidden_dim=256 model.intermediate_dim=1024 model.activation=gelu \
+            -- --vocabulary runs/pretrained-longer/vocabulary.model
     done
     train classification/trec trec-pretrained $short training.cooldown_steps=800 training.warmup_steps=100 model.ngrams=2 \
         training.peak_learning_rate=5e-4 training.token_dropout=0.1 -- --initial runs/pretrained-longer/checkpoint
