@@ -109,14 +109,15 @@ class Predictor(Saveable):
     ) -> Iterator[tuple[np.ndarray, Any]]:
         """(numbers of rows, what a compiled function of the `inputs` gives for them) for chunks of like length."""
         few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
-        lengths = {name: rows[name].lengths for name in self.inputs}
-        for chunk in length_sorted_chunks(lengths["token_ids"], self.batch_tokens):
-            widths = [int(lengths[name][chunk].max()) for name in self.inputs]
-            fill = 0
-            if few_shapes:
-                widths = [power_of_two(max(16, width)) for width in widths]
-                fill = power_of_two(len(chunk)) - len(chunk)
-            arrays = [with_rows(rows[name].padded(chunk, width), fill) for name, width in zip(self.inputs, widths)]
+
+        def width(length):
+            return power_of_two(max(16, length)) if few_shapes else length
+
+        lengths = [width(length) for length in rows["token_ids"].lengths.tolist()]
+        for chunk in length_sorted_chunks(lengths, self.batch_tokens):
+            widths = [width(int(rows[name].lengths[chunk].max())) for name in self.inputs]
+            fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
+            arrays = [with_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
             found = keras.tree.map_structure(ops.convert_to_numpy, function(*arrays))
             yield chunk, keras.tree.map_structure(operator.itemgetter(slice(len(chunk))), found)
             if progress is not None:

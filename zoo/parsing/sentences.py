@@ -19,7 +19,18 @@ def _splitter():
 
 
 def words_of(sentences: Sequence[str | Sequence[str]]) -> tuple[list[Sequence[str]], list[list[str]]]:
-    """The words of sentences, of which texts are split, and the same as models read them, with brackets escaped."""
+    """The words of sentences, of which texts are split, and the same as models read them, with brackets escaped.
+
+    Raises:
+        ValueError: If they are no list of texts or of lists of words; the message names the first that is neither.
+    """
+    if isinstance(sentences, (str, bytes)):
+        raise ValueError(f"`sentences` must be a list. Received: {sentences[:40]!r}. Put it into a list.")
+    for number, sentence in enumerate(sentences):
+        if not isinstance(sentence, (str, list, tuple)):
+            raise ValueError(
+                f"A sentence must be a text or a list of words. Received: sentences[{number}]={sentence!r}."
+            )
     words = [split_words(sentence) if isinstance(sentence, str) else sentence for sentence in sentences]
     return words, [[escaped(word) if isinstance(word, str) else word for word in row] for row in words]
 

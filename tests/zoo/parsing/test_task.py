@@ -108,7 +108,12 @@ def test_nothing_is_lost_beside_a_sentence_without_words(trained):
 
 @pytest.mark.parametrize(
     ("sentences", "message"),
-    [([["te", ""]], r"No word may be empty. Received: sentences\[0\]\[1\]=''"), ([["te", None]], "must be a list of")],
+    [
+        ([["te", ""]], r"No word may be empty. Received: sentences\[0\]\[1\]=''"),
+        ([["te", None]], "must be a list of"),
+        ("te lo", "must be a list. Received: 'te lo'"),
+        (["te", None], r"Received: sentences\[1\]=None"),
+    ],
 )
 def test_what_is_no_sentence_is_refused(trained, sentences, message):
     with pytest.raises(ValueError, match=message):
