@@ -16,6 +16,7 @@ from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.ops.cache import BlockCache, KVCache
 from keras_transformer.ops.positions import shift_matrix, sinusoidal_encoding
+from keras_transformer.verification import verify
 
 __all__ = [
     "AttentionPooling",
@@ -33,4 +34,5 @@ __all__ = [
     "TokenEmbedding",
     "shift_matrix",
     "sinusoidal_encoding",
+    "verify",
 ]

@@ -34,12 +34,17 @@ def run_evaluate(options) -> None:
     from zoo.parsing.data import TreeReader
     from zoo.parsing.metrics import label_table
 
+    parser = zoo.load(options.checkpoint)
+    search = {"beam_size": options.beam_size} if options.beam_size else {}
+    search |= {"constrain": False} if options.unconstrained else {}
+    if search and not isinstance(parser, task.LinearParser):
+        raise ValueError("A span parser finds the best tree without a search. Leave out --beam-size, --unconstrained.")
     reader = TreeReader(options.data)
     trees = [*reader]
     log(str(reader.report))
     with ProgressBar(len(trees), "parsing") as advance:
         scores, gold, found = task.evaluate(
-            zoo.load(options.checkpoint), trees, progress=advance, outermost=not options.without_outermost
+            parser, trees, progress=advance, outermost=not options.without_outermost, **search
         )
     for score in scores:
         print(score)
@@ -91,6 +96,10 @@ def _parser():
     evaluate.add_argument("--data", required=True, help="trees in brackets, gzip or not")
     evaluate.add_argument(
         "--without-outermost", action="store_true", help="do not count what is alone under the root, as GENIA's S"
+    )
+    evaluate.add_argument("--beam-size", type=int, help="of a linearised parser; 1 is greedy")
+    evaluate.add_argument(
+        "--unconstrained", action="store_true", help="a linearised parser may write anything, which is then repaired"
     )
 
     parse = add_command(commands, "parse", run_parse)

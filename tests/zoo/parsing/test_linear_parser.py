@@ -85,3 +85,9 @@ def test_what_cannot_be_right_is_refused(trained, tmp_path):
         LinearParser(trained.parser.model, trained.parser.tokenizer, ["NP"], ["NN"])
     checkpoint = str(trained.folder / "run/checkpoint")
     assert main(["export", "--checkpoint", checkpoint, "--output", str(tmp_path / "c")]) == 2
+
+
+def test_what_is_written_freely_can_be_scored(trained, capsys):
+    checkpoint = ["--checkpoint", str(trained.folder / "run/checkpoint"), "--data", str(trained.folder / "dev")]
+    assert main(["evaluate", *checkpoint, "--beam-size", "1", "--unconstrained"]) == 0
+    assert "bracket F1 " in capsys.readouterr().out

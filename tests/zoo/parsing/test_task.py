@@ -204,3 +204,5 @@ def test_command_line(trained, files, capsys):
     (files.dev.parent / "bad").write_text("(TOP (NN a))\n(TOP (NN b)\n", "utf-8")
     assert main(["evaluate", *checkpoint, "--data", str(files.dev.parent / "bad")]) == 2
     assert "line 2, has a bracket that never closes" in capsys.readouterr().err
+    assert main(["evaluate", *checkpoint, "--data", str(files.dev), "--beam-size", "4"]) == 2
+    assert "Leave out --beam-size" in capsys.readouterr().err

@@ -1,0 +1,47 @@
+#!/bin/sh
+# The trainings behind the README's table of parsers, on two CPU cores. Run again, it goes on.
+#
+#     export KERAS_TRANSFORMER_DATA=...      # holds parsing/{genia,craft}
+#     sh examples/parsing.sh scratch         # span parser of GENIA from random weights: what is shipped
+#     sh examples/parsing.sh minilm FOLDER   # from a Hugging Face folder of all-MiniLM-L6-v2
+#     sh examples/parsing.sh linear          # linearised parser of GENIA
+#     sh examples/parsing.sh craft           # span parser of CRAFT from random weights
+set -e
+: "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
+genia=$KERAS_TRANSFORMER_DATA/parsing/genia
+craft=$KERAS_TRANSFORMER_DATA/parsing/craft
+
+train() { # TRAIN DEV OUTPUT NAME=VALUE... [-- ARGUMENT...]
+    trees=$1 dev=$2 output=runs/$3
+    shift 3
+    settings="--set training.precision=mixed_bfloat16"
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        settings="$settings --set $1"
+        shift
+    done
+    [ $# -eq 0 ] || shift
+    # shellcheck disable=SC2086
+    [ -d "$output/checkpoint" ] ||
+        python -m zoo.parsing train --data "$trees" --dev-data "$dev" "$@" $settings --output "$output"
+}
+
+case ${1:?scratch, minilm FOLDER, linear or craft} in
+scratch)
+    train "$genia/train.trees" "$genia/dev.trees" genia model.span_dim=128 training.steps=4000 \
+        training.cooldown_steps=3700
+    ;;
+minilm)
+    train "$genia/train.trees" "$genia/dev.trees" genia-minilm model.span_dim=128 model.dropout=0.1 \
+        model.attention_dropout=0.1 training.token_dropout=0 training.peak_learning_rate=3e-4 training.steps=1800 \
+        training.warmup_steps=100 training.cooldown_steps=1700 training.evaluate_every=450 training.average=1 \
+        -- --initial "$2"
+    ;;
+linear)
+    train "$genia/train.trees" "$genia/dev.trees" genia-linear training.steps=4000 training.warmup_steps=400 \
+        -- --recipe linear
+    ;;
+craft)
+    train "$craft/train.trees.gz" "$craft/dev.trees" craft model.span_dim=128 training.steps=4000 \
+        training.cooldown_steps=3700
+    ;;
+esac

@@ -1,0 +1,222 @@
+"""One property of a sequence model each: a function from the model with its batch to what was found."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+from keras_transformer.ops.gradients import weight_gradients
+from keras_transformer.verification.copies import in_precision, reloaded
+from keras_transformer.verification.report import Finding
+from keras_transformer.verification.subject import Subject, share
+
+_CUTS = 8  # Places at which a sequence is cut, at most.
+_TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
+
+
+def tolerance(subject: Subject) -> float:
+    """The largest difference that rounding may make in the model's compute dtype, as a share of the largest output."""
+    return _TOLERANCES.get(subject.model.compute_dtype, 1e-4)
+
+
+def repeatability(subject: Subject) -> Finding:
+    """Two calls in inference give the same."""
+    return _judged("same answer twice", subject, subject.difference(subject.call(subject.arrays)), "dropout left on?")
+
+
+def padding_invariance(subject: Subject) -> Finding:
+    """More padding behind a sequence, or none, changes nothing at its real steps."""
+    worst, note = 0.0, ""
+    for group in subject.groups:
+        for steps in (1, 5):
+            found = subject.difference(subject.call(subject.padded(group, steps)))
+            if found > worst:
+                worst, note = found, f"{steps} steps of padding behind {subject.names[group[0]]}"
+    for number in range(min(4, len(subject.arrays[0]))):
+        found = _difference_of_row(subject, number, subject.row(number))
+        if found > worst:
+            worst, note = found, f"example {number} without its padding"
+    return _judged("padding invariance", subject, worst, note)
+
+
+def batch_invariance(subject: Subject) -> Finding:
+    """An example alone has the outputs that it has beside others."""
+    worst, note = 0.0, ""
+    for number in range(len(subject.arrays[0])):
+        found = _difference_of_row(subject, number, [array[number : number + 1] for array in subject.arrays])
+        if found > worst:
+            worst, note = found, f"example {number} alone"
+    return _judged("batch invariance", subject, worst, note)
+
+
+def permutation(subject: Subject, rng: np.random.Generator) -> Finding:
+    """The examples of a batch in another order have their outputs in that order."""
+    order = np.roll(rng.permutation(len(subject.arrays[0])), 1)
+    found = subject.call([array[order] for array in subject.arrays])
+    back = np.argsort(order)
+    return _judged("permutation of the batch", subject, subject.difference([array[back] for array in found]))
+
+
+def causality(subject: Subject, causal: str, rng: np.random.Generator) -> Finding:
+    """Later steps of the causal input change nothing at earlier ones."""
+    name, group = "causality", subject.group_of(causal)
+    if group not in subject.follows:
+        return Finding(name, None, note=f"no output has the steps of {causal}")
+    real, worst, note = subject.real(group), 0.0, ""
+    for cut in np.unique(np.linspace(1, real.shape[1] - 1, min(_CUTS, real.shape[1] - 1)).astype(int)):
+        steps = np.arange(real.shape[1])
+        found = subject.call(subject.changed(group, real & (steps >= cut), rng))
+        kept = [real & (steps < cut) if own is group else np.zeros_like(real) for own in subject.follows]
+        difference = subject.difference(found, kept)
+        if difference > worst:
+            worst, note = difference, f"steps before {cut} see what comes later"
+    return _judged(name, subject, worst, note)
+
+
+def mask_polarity(subject: Subject, causal: str | None, rng: np.random.Generator) -> Finding:
+    """Real steps are seen, beside padding too: another first one changes the outputs elsewhere."""
+    least, note = float("inf"), ""
+    for group in subject.groups:
+        first = np.zeros_like(subject.real(group))
+        first[:, 0] = True
+        first &= subject.real(group)
+        found = subject.call(subject.changed(group, first, rng))
+        for number, (own, expected) in enumerate(zip(found, subject.outputs)):
+            follows = subject.follows[number]
+            if follows is not None and follows != group and causal and subject.group_of(causal) == group:
+                continue
+            where = subject.of_interest(number)
+            if where is not None:
+                where = where & ~first if follows == group else where
+                own, expected = own[where], expected[where]
+            if own.size and (change := share(own, expected)) < least:
+                least, note = change, f"the first step of {subject.names[group[0]]} changes nothing elsewhere"
+    if least == float("inf"):
+        return Finding("mask polarity", None, note="no sequence has two real steps")
+    passed = least > 1e-6
+    return Finding("mask polarity", passed, least, "" if passed else note)
+
+
+def gradient_of_padding(subject: Subject, rng: np.random.Generator) -> Finding:
+    """What is at real steps has no gradient with respect to what is at padding, and no gradient is NaN."""
+    name, weights = "gradient of padding is zero", []
+    arrays = subject.padded(subject.groups[0], 2)
+    tables = _tables(subject, arrays)
+    sizes = {int(table.shape[0]) for table in tables}
+    for number, output in enumerate(subject.call(arrays)):
+        weight = rng.normal(size=output.shape)
+        group = subject.follows[number]
+        if group is not None:
+            weight *= subject.real(group, arrays).reshape(*weight.shape[:2], *[1] * (weight.ndim - 2))
+        if output.shape[-1] in sizes:  # Logits of a table that is tied: that of padding is no step of padding.
+            weight[..., subject.pad_id] = 0
+        weights.append(weight.astype("float32"))
+
+    def loss(outputs):
+        return sum(ops.sum(ops.cast(own, "float32") * w) for own, w in zip(tree.flatten(outputs), weights))
+
+    gradients = weight_gradients(subject.model, subject.nest(arrays), loss)
+    named = list(zip(subject.model.trainable_variables, gradients))
+    for variable, gradient in named:
+        if gradient is not None and not np.isfinite(gradient).all():
+            return Finding(name, False, float("inf"), f"the gradient of {variable.path} is not finite")
+    if not tables:
+        return Finding(name, None, note="no embedding takes the ids; all gradients are finite")
+    worst = 0.0
+    for variable, gradient in named:
+        if gradient is not None and any(variable is table for table in tables):
+            worst = max(worst, float(np.abs(gradient[subject.pad_id]).max() / max(np.abs(gradient).max(), 1e-30)))
+    return _judged(name, subject, worst, "real steps depend on the embedding of padding")
+
+
+def cached_decoding(subject: Subject, causal: str, cached: Callable[[Any], tuple[Callable, Any]]) -> Finding:
+    """Step by step with a cache gives what the whole sequence gives at once."""
+    group = subject.group_of(causal)
+    outputs = [output for output, own in zip(subject.outputs, subject.follows) if own == group]
+    if not outputs:
+        return Finding("cached equals uncached", None, note=f"no output has the steps of {causal}")
+    ids, real, worst, note = subject.arrays[group[0]], subject.real(group), 0.0, ""
+    step, state = cached(subject.nest(subject.arrays))
+    for index in range(ids.shape[1]):
+        logits, state = step(ops.convert_to_tensor(ids[:, index]), state, index)
+        logits = ops.convert_to_numpy(ops.cast(logits, "float32")).astype("float64")
+        rows = real[:, index]
+        found = share(logits[rows], outputs[0][rows, index])
+        if found > worst:
+            worst, note = found, f"step {index}"
+    return _judged("cached equals uncached", subject, worst, note)
+
+
+def precision(subject: Subject, limit: float) -> Finding:
+    """Float32 and the model's policy (of a float32 model: mixed_bfloat16) agree at every step but for rounding."""
+    name, own = "reduced precision", subject.model.dtype_policy.name
+    other = "mixed_bfloat16" if own == "float32" else "float32"
+    copy = in_precision(subject.model, other, subject.nest(subject.arrays))
+    worst, note = 0.0, ""
+    for number, (found, expected) in enumerate(zip(subject.call(subject.arrays, copy), subject.outputs)):
+        where = subject.of_interest(number)
+        where = np.ones(found.shape[:1], bool) if where is None else where
+        scale = max(np.sqrt(np.mean(expected[where] ** 2)), 1e-30)
+        if not np.isfinite(found[where]).all():
+            return Finding(name, False, float("inf"), "not finite")
+        axes = tuple(range(where.ndim, found.ndim))
+        errors = np.where(where, np.sqrt(np.mean((found - expected) ** 2, axis=axes)) / scale, 0)
+        if errors.max() > worst:
+            worst = float(errors.max())
+            note = ", at example {}".format(", step ".join(map(str, np.unravel_index(errors.argmax(), errors.shape))))
+    return Finding(name, worst <= limit, worst, f"{own} against {other}{note if worst > limit else ''}")
+
+
+def saving(subject: Subject) -> Finding:
+    """A model that was saved and loaded gives the same."""
+    found = subject.difference(subject.call(subject.arrays, reloaded(subject.model)))
+    return Finding("save and reload", found <= 1e-6, found)
+
+
+def _judged(name, subject, difference, note=""):
+    passed = difference <= tolerance(subject)
+    return Finding(name, passed, difference, "" if passed else note)
+
+
+def _difference_of_row(subject, number, arrays):
+    """Between the outputs of an example alone, perhaps with fewer steps, and those in the batch."""
+    worst = 0.0
+    for own, expected, group in zip(subject.call(arrays), subject.outputs, subject.follows):
+        own, expected = own[0], expected[number]
+        if group is not None:
+            where = subject.real(group)[number][: len(own)]
+            own, expected = own[where], expected[: len(own)][where]
+        worst = max(worst, share(own, expected))
+    return worst
+
+
+def _tables(subject, arrays):
+    """The variables of the embeddings that are called on the ids that tell where padding is."""
+    ids = [arrays[group[0]] for group in subject.groups]
+    found = []
+    with contextlib.ExitStack() as stack:
+        for layer in subject.model._flatten_layers():
+            table = getattr(layer, "embeddings", None)
+            if isinstance(table, keras.Variable) and len(table.shape) == 2:
+                stack.enter_context(_watched(layer, lambda seen, table=table: found.append((table, seen))))
+        subject.call(arrays)
+    return [table for table, seen in found if any(np.array_equal(seen, array) for array in ids)]
+
+
+@contextlib.contextmanager
+def _watched(layer, told) -> Iterator[None]:
+    """While the context lasts, `told` is called with what the layer is called on."""
+    call = layer.call
+
+    def watching(inputs, *args, **kwargs):
+        told(ops.convert_to_numpy(inputs))
+        return call(inputs, *args, **kwargs)
+
+    object.__setattr__(layer, "call", watching)
+    try:
+        yield
+    finally:
+        object.__delattr__(layer, "call")

@@ -1,0 +1,59 @@
+"""What the probes found."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """What one probe found.
+
+    Args:
+        probe: Its name.
+        passed: Whether the model passed; None if the probe could not be tried, or was not asked for.
+        difference: The largest one seen, as a share of the largest output; None if there is none to tell.
+        note: Where the difference is, or why nothing was tried.
+    """
+
+    probe: str
+    passed: bool | None
+    difference: float | None = None
+    note: str = ""
+
+    @property
+    def result(self) -> str:
+        """`passed`, `FAILED` or `not tried`."""
+        return {True: "passed", False: "FAILED", None: "not tried"}[self.passed]
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """All findings; as a string a table.
+
+    Args:
+        findings: One of each probe, in order.
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether no probe failed."""
+        return not self.failed
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The names of the probes that failed."""
+        return tuple(finding.probe for finding in self.findings if finding.passed is False)
+
+    def __getitem__(self, probe: str) -> Finding:
+        return next(finding for finding in self.findings if finding.probe == probe)
+
+    def __str__(self) -> str:
+        rows = [("probe", "result", "difference", "")]
+        for found in self.findings:
+            number = "" if found.difference is None else f"{found.difference:.1e}"
+            rows.append((found.probe, found.result, number, found.note))
+        widths = [max(len(row[column]) for row in rows) for column in range(3)]
+        return "\n".join(
+            "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths)), row[3]]).rstrip() for row in rows
+        )

@@ -1,0 +1,153 @@
+"""A model under examination: its inputs as sequences, its outputs, and which output follows which input."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops, tree
+
+
+class Subject:
+    """A model with a batch to try it on.
+
+    Axes: B batch, T steps of a sequence.
+
+    Args:
+        model: Any Keras model that takes one nest of arrays.
+        inputs: What it is called with: ids `[B, T]`, features `[B, T, D]`; what has fewer axes is no sequence.
+        pad_id: Id of padding. Of features, padding is all zeros.
+        aligned: Groups of names of inputs that have their steps in common, such as token ids and segment ids; where
+            padding is, the first of a group tells.
+
+    Raises:
+        ValueError: If there are fewer than two examples, no sequence among the inputs, or an unknown name.
+    """
+
+    def __init__(self, model: keras.Model, inputs: Any, pad_id: int = 0, aligned: Sequence[Sequence[str]] = ()):
+        self.model, self.pad_id, self._structure = model, pad_id, inputs
+        paths, arrays = zip(*tree.flatten_with_path(inputs))
+        self.names = ["/".join(map(str, path)) or "inputs" for path in paths]
+        self.arrays = [np.asarray(ops.convert_to_numpy(array)) for array in arrays]
+        sizes = {len(array) if array.ndim else 0 for array in self.arrays}
+        if len(sizes) > 1 or min(sizes) < 2:
+            raise ValueError(f"`inputs` must hold two examples or more, as many in each. Received: {sorted(sizes)}.")
+        self.groups = self._grouped(aligned)
+        if not self.groups:
+            raise ValueError("`inputs` must hold ids [B, T] or features [B, T, D]. Received no sequence.")
+        self.outputs = self.call(self.arrays)
+        self.follows = self._followed()
+
+    def group_of(self, name: str) -> list[int]:
+        """The inputs that have their steps in common with that of a name."""
+        if name not in self.names:
+            raise ValueError(f"There is no such input. Received: {name!r}. Inputs: {', '.join(self.names)}.")
+        return next((group for group in self.groups if self.names.index(name) in group), [self.names.index(name)])
+
+    def nest(self, arrays: Sequence[np.ndarray]) -> Any:
+        """Arrays as the model takes them."""
+        return tree.pack_sequence_as(self._structure, [ops.convert_to_tensor(array) for array in arrays])
+
+    def call(self, arrays: Sequence[np.ndarray], model: keras.Model | None = None) -> list[np.ndarray]:
+        """The outputs in inference, as float64."""
+        found = tree.flatten((model or self.model)(self.nest(arrays), training=False))
+        return [ops.convert_to_numpy(ops.cast(array, "float32")).astype("float64") for array in found]
+
+    def real(self, group: Sequence[int], arrays: Sequence[np.ndarray] | None = None) -> np.ndarray:
+        """Which steps of a group are no padding, boolean `[B, T]`."""
+        first = (arrays or self.arrays)[group[0]]
+        nothing = self.pad_id if np.issubdtype(first.dtype, np.integer) else 0
+        return (first != nothing).any(axis=tuple(range(2, first.ndim)))
+
+    def padded(self, group: Sequence[int], steps: int) -> list[np.ndarray]:
+        """The inputs with padding behind those of a group."""
+        found = list(self.arrays)
+        for i in group:
+            shape = self.arrays[i].shape[0], steps, *self.arrays[i].shape[2:]
+            value = self.pad_id if i == group[0] and np.issubdtype(found[i].dtype, np.integer) else 0
+            found[i] = np.concatenate([found[i], np.full(shape, value, found[i].dtype)], axis=1)
+        return found
+
+    def row(self, number: int) -> list[np.ndarray]:
+        """The inputs of one example, without its padding at the end."""
+        found = [array[number : number + 1] for array in self.arrays]
+        for group in self.groups:
+            steps = np.flatnonzero(self.real(group)[number])
+            for i in group:
+                found[i] = found[i][:, : int(steps[-1]) + 1 if len(steps) else 1]
+        return found
+
+    def changed(self, group: Sequence[int], where: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
+        """The inputs with others at some steps `[B, T]` of a group: each id becomes another that occurs there."""
+        found, i = list(self.arrays), group[0]
+        array = found[i].copy()
+        if np.issubdtype(array.dtype, np.integer):
+            known = np.setdiff1d(array, [self.pad_id])
+            if len(known) < 2:
+                raise ValueError(f"{self.names[i]} must hold two different ids or more. Received: {known.tolist()}.")
+            places = np.searchsorted(known, array[where])
+            array[where] = known[(places + rng.integers(1, len(known), places.shape)) % len(known)]
+        else:
+            array[where] = rng.permutation(array[where], axis=-1) + rng.normal(size=array[where].shape)
+        found[i] = array
+        return found
+
+    def of_interest(self, number: int) -> np.ndarray | None:
+        """The real steps `[B, T]` of the input that an output follows; None for one that follows none."""
+        group = self.follows[number]
+        return None if group is None else self.real(group)
+
+    def difference(self, found: Sequence[np.ndarray], kept: Sequence[np.ndarray | None] | None = None) -> float:
+        """The largest difference from the outputs at steps of interest, as a share of the largest output there.
+
+        Args:
+            found: Outputs; of those that follow an input the first T steps are looked at.
+            kept: Which steps `[B, T]` to look at instead; None for those of interest.
+        """
+        worst = 0.0
+        for number, (own, expected) in enumerate(zip(found, self.outputs)):
+            where = self.of_interest(number) if kept is None else kept[number]
+            if where is not None:
+                own, expected = own[:, : where.shape[1]][where], expected[where]
+            worst = max(worst, share(own, expected))
+        return worst
+
+    def _grouped(self, aligned):
+        groups, left = [], [i for i, array in enumerate(self.arrays) if array.ndim >= _rank(array)]
+        for names in aligned:
+            unknown = [name for name in names if name not in self.names]
+            if unknown:
+                raise ValueError(
+                    f"`aligned` names no input. Received: {unknown[0]!r}. Inputs: {', '.join(self.names)}."
+                )
+            groups.append([self.names.index(name) for name in names])
+        taken = {i for group in groups for i in group}
+        return groups + [[i] for i in left if i not in taken]
+
+    def _followed(self):
+        """Of each output the group that it has its steps from: that which makes it longer, if it can be longer."""
+        follows = [None] * len(self.outputs)
+        for group in reversed(self.groups):
+            steps = self.arrays[group[0]].shape[1]
+            try:
+                lengths = [output.shape[1:2] for output in self.call(self.padded(group, 3))]
+            except Exception:  # Of a length that the model does not take.
+                lengths = [(*output.shape[1:2], *[3] * (output.shape[1:2] == (steps,))) for output in self.outputs]
+            for number, output in enumerate(self.outputs):
+                if lengths[number] != output.shape[1:2]:
+                    follows[number] = group
+        return follows
+
+
+def _rank(array):
+    """The least number of axes of a sequence."""
+    return 2 if np.issubdtype(array.dtype, np.integer) else 3
+
+
+def share(found: np.ndarray, expected: np.ndarray) -> float:
+    """The largest difference as a share of the largest expected value; infinite if anything is not finite."""
+    if not found.size:
+        return 0.0
+    if not (np.isfinite(found).all() and np.isfinite(expected).all()):
+        return float("inf")
+    return float(np.abs(found - expected).max() / max(np.abs(expected).max(), 1e-30))

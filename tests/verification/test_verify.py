@@ -1,0 +1,261 @@
+"""Each probe passes a sound model and fails one with the fault that it is for."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer import Encoder, LearnedPositionalEncoding, PositionalEncoding, TokenEmbedding
+from keras_transformer.ops.positions import sinusoidal_encoding
+from keras_transformer.verification import probes, verify
+from keras_transformer.verification.subject import Subject
+
+REGISTERED = keras.saving.register_keras_serializable("tests.verification")
+BATCH = np.random.default_rng(1).integers(1, 30, (4, 10))
+BATCH[1, 6:] = BATCH[2, 3:] = 0
+
+
+class Part(keras.layers.Layer):
+    """What keeps the mask of what it is called on."""
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+
+@REGISTERED
+class BatchMean(Part):
+    def call(self, x):
+        return x - ops.mean(x, axis=0, keepdims=True)
+
+
+@REGISTERED
+class RowNumber(Part):
+    def call(self, x):
+        return x * (1.0 + ops.cast(ops.arange(ops.shape(x)[0]), x.dtype)[:, None, None])
+
+
+@REGISTERED
+class AlwaysDrops(Part):
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.seed = keras.random.SeedGenerator(1)
+
+    def call(self, x):
+        return keras.random.dropout(x, 0.5, seed=self.seed)
+
+
+@REGISTERED
+class WithoutMask(keras.layers.Layer):
+    def call(self, x):
+        return x * 1.0
+
+    def compute_mask(self, x, previous_mask=None):
+        return None
+
+
+@REGISTERED
+class Inverted(keras.layers.Layer):
+    def call(self, x):
+        return x * 1.0
+
+    def compute_mask(self, x, previous_mask=None):
+        return ops.logical_not(previous_mask)
+
+
+@REGISTERED
+class StraightThrough(Part):
+    """Adds nothing, but the gradient of the sum over all steps."""
+
+    def call(self, x):
+        total = ops.sum(x, axis=1, keepdims=True)
+        return x + total - ops.stop_gradient(total)
+
+
+@REGISTERED
+class Forgetful(Part):
+    def __init__(self, factor=1.0, **kwargs):
+        super().__init__(**kwargs)
+        self.factor = factor
+
+    def call(self, x):
+        return x * self.factor
+
+    def get_config(self):
+        config = super().get_config()
+        config.pop("factor", None)
+        return config
+
+
+@REGISTERED
+class ReducedSinusoids(Part):
+    """Positions in the compute dtype, in which those behind 256 are no integers."""
+
+    def call(self, x):
+        positions = ops.cast(ops.arange(ops.shape(x)[1]), x.dtype)[:, None]
+        rates = ops.cast(10_000.0 ** -(ops.arange(0, x.shape[-1], 2) / x.shape[-1]), x.dtype)
+        angles = positions * rates
+        return x + ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
+
+
+def model(*faults, causal=False, positions=None, pooled=False):
+    keras.utils.set_random_seed(1)
+    ids = keras.Input((None,), dtype="int32")
+    x = (positions or PositionalEncoding())(TokenEmbedding(30, 16)(ids))
+    for fault in faults:
+        x = fault(x)
+    x = Encoder(num_layers=2, num_heads=2, intermediate_dim=32, name="encoder")(x, use_causal_mask=causal)
+    if pooled:
+        x = keras.layers.GlobalAveragePooling1D()(x)
+    return keras.Model(ids, keras.layers.Dense(5)(x))
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": True}, {"pooled": True}])
+def test_a_sound_model_passes(options):
+    report = verify(model(**options), BATCH, causal=options.get("causal"), show=False)
+    tried = {finding.probe for finding in report.findings if finding.passed}
+    missing = {"cached equals uncached"} | ({"causality"} if not options.get("causal") else set())
+    assert report.passed and len(tried) == 10 - len(missing), str(report)
+
+
+@pytest.mark.parametrize(
+    ("fault", "probe"),
+    [
+        (AlwaysDrops, probes.repeatability),
+        (WithoutMask, probes.padding_invariance),
+        (Inverted, lambda subject: probes.mask_polarity(subject, None, np.random.default_rng(1))),
+        (BatchMean, probes.batch_invariance),
+        (RowNumber, lambda subject: probes.permutation(subject, np.random.default_rng(1))),
+        (StraightThrough, lambda subject: probes.gradient_of_padding(subject, np.random.default_rng(1))),
+        (lambda: Forgetful(2.0), probes.saving),
+    ],
+)
+def test_a_planted_fault_is_found(fault, probe):
+    """By the probe that is for it, which finds nothing in the same model without the fault."""
+    found = probe(Subject(model(fault()), BATCH))
+    assert found.passed is False and found.difference is not None, found
+    assert probe(Subject(model(), BATCH)).passed
+
+
+def test_what_looks_ahead_is_found():
+    found = probes.causality(Subject(model(), BATCH), "inputs", np.random.default_rng(1))
+    assert found.passed is False and "see what comes later" in found.note
+
+
+def test_a_gradient_that_is_not_finite_is_found():
+    """A quotient of zeros at padding is never seen, but its gradient is NaN, and NaN times zero is NaN."""
+
+    @REGISTERED
+    class Quotient(Part):
+        def call(self, x, mask=None):
+            x = x * ops.cast(mask[..., None], x.dtype)
+            return ops.where(mask[..., None], x / ops.sum(x * x, axis=-1, keepdims=True), 0.0)
+
+    found = probes.gradient_of_padding(Subject(model(Quotient()), BATCH), np.random.default_rng(1))
+    assert found.passed is False and "is not finite" in found.note
+
+
+def test_positions_that_collapse_in_half_precision_are_found():
+    long = np.random.default_rng(1).integers(1, 30, (2, 600))
+
+    def found(tried):
+        return probes.precision(Subject(tried, long), 0.1)
+
+    assert found(model()).passed
+    assert not found(model(positions=ReducedSinusoids())).passed
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        reduced = model(positions=ReducedSinusoids())
+    finally:
+        keras.config.set_dtype_policy("float32")
+    assert found(reduced).passed is False and found(reduced).note.startswith("mixed_bfloat16 against float32, at")
+    assert probes.padding_invariance(Subject(reduced, long)).passed
+
+
+@pytest.mark.filterwarnings("ignore:.*softmax over axis -1")  # Of the first step, which sees one.
+@pytest.mark.parametrize("fault", [None, "position", "mask"])
+def test_a_cache_is_tried_step_by_step(fault):
+    """Decoding that forgets where it is, or reads the future of its cache, differs."""
+    causal = model(causal=True)
+    embedding, encoder, head = (causal.layers[i] for i in (1, 3, 4))
+
+    def cached(inputs):
+        def step(ids, state, index):
+            seen, table = state
+            table = ops.concatenate([table, embedding(ids[:, None])], axis=1)
+            x = table + ops.cast(sinusoidal_encoding(ops.arange(ops.shape(table)[1]), 16), "float32")
+            if fault == "position":
+                x = table
+            return head(encoder(x, use_causal_mask=fault != "mask"))[:, -1], (seen, table)
+
+        return step, (0, ops.zeros((4, 0, 16)))
+
+    found = probes.cached_decoding(Subject(causal, BATCH), "inputs", cached)
+    assert found.passed is (fault is None), found
+
+
+def test_inputs_by_name_that_share_their_steps():
+    """Segments are padded with their tokens, and their zeros are no padding; what has no steps stays as it is."""
+    tokens, segments = (
+        keras.Input((None,), dtype="int32", name="tokens"),
+        keras.Input((None,), dtype="int32", name="segments"),
+    )
+    features = keras.Input((3,), name="features")
+    embedded = TokenEmbedding(30, 16)(tokens)
+    x = keras.layers.Add()([embedded, TokenEmbedding(2, 16, mask_zero=False)(segments)])
+    x = Encoder(num_layers=1, num_heads=2, intermediate_dim=32)(x, mask=embedded._keras_mask)
+    x = keras.layers.Concatenate()([keras.layers.GlobalAveragePooling1D()(x, mask=embedded._keras_mask), features])
+    inputs = {"tokens": tokens, "segments": segments, "features": features}
+    sound = keras.Model(inputs, keras.layers.Dense(2)(x))
+    batch = {"tokens": BATCH, "segments": (BATCH > 9).astype("int32"), "features": np.ones((4, 3), "float32")}
+    report = verify(sound, batch, aligned=[("tokens", "segments")], show=False)
+    assert report.passed, str(report)
+
+
+def test_features_are_padded_with_zeros():
+    inputs = keras.Input((None, 6))
+    x = keras.layers.Masking()(inputs)
+    x = keras.layers.Dense(16)(x)
+    x = Encoder(num_layers=1, num_heads=2, intermediate_dim=32)(x)
+    features = np.random.default_rng(1).normal(size=(3, 8, 6)).astype("float32")
+    features[1, 4:] = 0
+    report = verify(keras.Model(inputs, x), features, show=False)
+    assert report.passed and report["padding invariance"].passed, str(report)
+
+
+def test_what_cannot_be_tried_hides_nothing():
+    """Learned positions end: the probe that needs more says so, the others are tried."""
+    report = verify(model(positions=LearnedPositionalEncoding(10)), BATCH, show=False)
+    assert report.passed and report["padding invariance"].passed is None and report["batch invariance"].passed
+
+    class Stubborn(keras.Model):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def call(self, inputs, training=None):
+            return self.inner(inputs)
+
+    report = verify(Stubborn(model()), BATCH, show=False)
+    assert report["padding invariance"].passed and report["reduced precision"].passed is None
+    assert "from_config" in str(report)
+
+
+def test_the_table_is_printed(capsys):
+    report = verify(model(WithoutMask()), BATCH)
+    printed = capsys.readouterr().out
+    assert str(report) in printed and "FAILED" in printed and "not asked for" in printed
+
+
+@pytest.mark.parametrize(
+    ("inputs", "options", "message"),
+    [
+        (BATCH[:1], {}, "two examples or more"),
+        (BATCH[:, 0], {}, "Received no sequence"),
+        (BATCH, {"causal": "target"}, "There is no such input. Received: 'target'. Inputs: inputs"),
+        (BATCH, {"aligned": [("inputs", "segments")]}, "names no input. Received: 'segments'"),
+    ],
+)
+def test_what_is_no_batch_is_refused(inputs, options, message):
+    with pytest.raises(ValueError, match=message):
+        verify(model(), inputs, show=False, **options)
