@@ -4,7 +4,7 @@
     python benchmarks/verification.py [--details]
 
 An encoder that labels each token, and a translator: token ids to logits, two layers, 32 wide, random weights, sentences
-of up to 300 tokens, `mask_zero=True` in all embeddings. Positions are sinusoids, in KerasHub its TokenAndPositionEmbedding
+of up to 300 tokens, `mask_zero=True` in all embeddings. Positions are sinusoids, in KerasHub TokenAndPositionEmbedding
 unless told.
 """
 

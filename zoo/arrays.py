@@ -1,6 +1,7 @@
 """Weights as named arrays, in safetensors files that are written whole or not at all."""
 
 import contextlib
+import hashlib
 import json
 import os
 import pathlib
@@ -69,9 +70,11 @@ def _named_weights(model):
 
 
 def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], facts: Mapping | None = None) -> None:
-    """Writes arrays and JSON facts to one safetensors file; an interruption leaves the old file or none."""
-    metadata = {"facts": json.dumps(facts)} if facts is not None else None
+    """Writes arrays and JSON facts, with a hash of both, to one safetensors file; an interruption leaves the old file
+    or none."""
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
+    text = json.dumps(facts)
+    metadata = {"facts": text, "sha256": _digest(contiguous, text)}
     write_whole(path, safetensors.numpy.save(contiguous, metadata))
 
 
@@ -79,15 +82,27 @@ def load_arrays(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict | 
     """Arrays and facts of a file that `save_arrays` wrote.
 
     Raises:
-        ValueError: If the file is missing, truncated or no safetensors file; the message names it.
+        ValueError: If the file is missing, truncated or altered, or no such file; the message names it.
     """
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (no dict)
-    except (OSError, safetensors.SafetensorError) as error:
+    except (OSError, safetensors.SafetensorError, TypeError, ValueError) as error:
         raise ValueError(f"{os.fspath(path)} is missing, truncated or not a safetensors file: {error}") from error
-    return arrays, json.loads(metadata["facts"]) if "facts" in metadata else None
+    text = metadata.get("facts", "")
+    if metadata.get("sha256") != _digest(arrays, text):
+        raise ValueError(f"{os.fspath(path)} was altered after it was written: its hash does not fit its content.")
+    return arrays, json.loads(text)
+
+
+def _digest(arrays, text):
+    """A hash of names, types, shapes, values and a text."""
+    found = hashlib.sha256(text.encode())
+    for name, array in sorted(arrays.items()):
+        found.update(f"{name} {array.dtype} {array.shape}".encode())
+        found.update(np.ascontiguousarray(array).data)
+    return found.hexdigest()
 
 
 def write_whole(path: str | os.PathLike, content: bytes) -> None:

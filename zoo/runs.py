@@ -20,6 +20,7 @@ from zoo.encoded_corpus import EncodedCorpus
 from zoo.fine_tuning import restrict, start_from
 from zoo.labelled_corpus import NO_LABEL, LabelledCorpus, SampledRows, TokenDropout, split_labels
 from zoo.predictor import Predictor
+from zoo.run_state import locked
 from zoo.scores import Score
 from zoo.tokenizer import SampledTokenizer, Tokenizer, train_tokenizer
 from zoo.trainer import Split, Trainer, teacher_forced
@@ -123,22 +124,23 @@ def train_model(
     Returns:
         The weights that may be the final ones: averaged, the best so far, their mean.
     """
-    trainer = Trainer(model, settings, folder / "training", look, split, pad_label)
-    batches = BatchStream(
-        corpus,
-        settings.batch_tokens,
-        seed=settings.seed,
-        start=trainer.position,
-        pad_multiple=8 if keras.backend.backend() == "jax" else 1,
-    )
-    if trainer.accumulation * trainer.replicas > 1:
-        log(
-            f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
-            f"{trainer.accumulation} micro-batch{'es' * (trainer.accumulation > 1)} each"
+    with locked(folder):
+        trainer = Trainer(model, settings, folder / "training", look, split, pad_label)
+        batches = BatchStream(
+            corpus,
+            settings.batch_tokens,
+            seed=settings.seed,
+            start=trainer.position,
+            pad_multiple=8 if keras.backend.backend() == "jax" else 1,
         )
-    if masked is not None:
-        batches = masked(batches, trainer.step)
-    average, best = trainer.fit(batches), trainer.best()
+        if trainer.accumulation * trainer.replicas > 1:
+            log(
+                f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
+                f"{trainer.accumulation} micro-batch{'es' * (trainer.accumulation > 1)} each"
+            )
+        if masked is not None:
+            batches = masked(batches, trainer.step)
+        average, best = trainer.fit(batches), trainer.best()
     return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
 
 

@@ -15,6 +15,7 @@ from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
 from zoo.config import PAD_ID, TrainingConfig
 from zoo.optimizers import make_optimizer
 from zoo.progress import Progress
+from zoo.run_state import load_state, save_state
 from zoo.scalars import ScalarLog
 
 Evaluate = Callable[[keras.Model], Mapping[str, float]]
@@ -71,8 +72,7 @@ class Trainer:
             # Past Keras's tracking of attributes, as `compile` sets it.
             object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
             model.optimizer.build(model.trainable_variables)
-        if self._state_path.exists():
-            self._restore()
+        self._restore()
 
     @property
     def step(self) -> int:
@@ -140,10 +140,6 @@ class Trainer:
         progress.report(figures)
         return not self._out_of_patience()
 
-    @property
-    def _state_path(self):
-        return self.folder / "state.safetensors"
-
     def _out_of_patience(self):
         waited = (self.step - self.facts["best_step"]) // self.config.evaluate_every
         return bool(self.config.patience and self.facts["best_step"]) and waited >= self.config.patience
@@ -173,17 +169,20 @@ class Trainer:
 
     def _save(self):
         arrays = {name: np.asarray(variable) for name, variable in self._state().items()}
-        save_arrays(self._state_path, arrays, self.facts)
+        save_state(self.folder, self.step, arrays, self.facts)
         lines = "".join(json.dumps(figures) + "\n" for figures in self.facts["history"])
         write_whole(self.folder / "log.jsonl", lines.encode())
 
     def _restore(self):
-        arrays, facts = load_arrays(self._state_path)
+        saved = load_state(self.folder)
+        if saved is None:
+            return
+        path, arrays, facts = saved
         state = self._state()
         shapes = {name: tuple(variable.shape) for name, variable in state.items()}
         if shapes != {name: array.shape for name, array in arrays.items()}:
             raise ValueError(
-                f"{self._state_path} is the state of another model or optimiser. Train with the recipe that it "
+                f"{path} is the state of another model or optimiser. Train with the recipe that it "
                 "was begun with, or into another folder."
             )
         for name, variable in state.items():

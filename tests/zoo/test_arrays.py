@@ -155,6 +155,27 @@ def test_truncated_files_are_named(tmp_path, length):
         load_arrays(path)
 
 
+def test_no_flipped_bit_passes(tmp_path):
+    """Each bit of the file in turn: refused, or nothing is changed by it."""
+    path = tmp_path / "weights.safetensors"
+    save_arrays(path, ARRAYS, {"step": 3})
+    content = path.read_bytes()
+    refused = 0
+    for place in range(0, 8 * len(content), 5):
+        flipped = bytearray(content)
+        flipped[place // 8] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        try:
+            arrays, facts = load_arrays(path)
+        except ValueError:
+            refused += 1
+            continue
+        assert facts == {"step": 3} and arrays.keys() == ARRAYS.keys()
+        for name, array in ARRAYS.items():
+            np.testing.assert_array_equal(arrays[name], array)
+    assert refused > 0.9 * len(content) * 8 / 5
+
+
 def test_missing_and_foreign_files_are_named(tmp_path):
     (tmp_path / "text").write_text("this is no safetensors file, whatever it is")
     for name in ("text", "absent"):

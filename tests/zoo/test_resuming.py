@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import types
+import warnings
 
 import keras
 import numpy as np
@@ -22,6 +23,7 @@ from trainer_checks import (
 )
 
 from zoo.arrays import load_arrays, named_arrays
+from zoo.run_state import locked
 from zoo.trainer import Trainer
 
 
@@ -66,12 +68,40 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
 
 def test_the_state_of_another_model_is_refused(tmp_path):
     train(make(), whole_batches(), tmp_path)
-    with pytest.raises(ValueError, match="state.safetensors is the state of another model or optimiser"):
+    with pytest.raises(ValueError, match="state-0000006.safetensors is the state of another model or optimiser"):
         Trainer(make_real(dropout=False), CONFIG, tmp_path)
-    state = tmp_path / "state.safetensors"
-    state.write_bytes(state.read_bytes()[:-10])
-    with pytest.raises(ValueError, match="state.safetensors is missing, truncated"):
-        Trainer(make(), CONFIG, tmp_path)
+
+
+@pytest.mark.parametrize("damage", [lambda content: content[:-10], lambda content: content[:-7] + b"x" + content[-6:]])
+def test_a_damaged_state_leaves_an_older_one(tmp_path, damage):
+    """Truncated or altered: the run goes on from the generation before, to the same weights."""
+    _, expected = run_interrupted(lambda: make(dropout=0.3), tmp_path / "whole", [])
+    run_interrupted(lambda: make(dropout=0.3), tmp_path / "cut", [], steps=4)
+    folder = tmp_path / "cut"
+    newest = folder / "state-0000004.safetensors"
+    newest.write_bytes(damage(newest.read_bytes()))
+    with pytest.warns(UserWarning, match="state-0000004.safetensors .* Going on from state-0000002.safetensors"):
+        trainer = Trainer(make(dropout=0.3), CONFIG, folder)
+    assert trainer.step == 2
+    with pytest.warns(UserWarning, match="Going on from"):
+        assert_same(run_interrupted(lambda: make(dropout=0.3), folder, [])[1], expected)
+    for path in folder.glob("state-*"):
+        path.write_bytes(damage(path.read_bytes()))
+    with (
+        pytest.raises(ValueError, match="There is no older state. Train into another folder"),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        Trainer(make(dropout=0.3), CONFIG, folder)
+
+
+def test_one_process_trains_in_a_folder(tmp_path):
+    with locked(tmp_path):
+        with pytest.raises(ValueError, match=f"trained in by another process, {os.getpid()} on .* nothing was changed"):
+            with locked(tmp_path):
+                pass
+    with locked(tmp_path):
+        pass
 
 
 def run_on_jax(folder):
