@@ -96,10 +96,9 @@ def test_a_damaged_state_leaves_an_older_one(tmp_path, damage):
 
 
 def test_one_process_trains_in_a_folder(tmp_path):
-    with locked(tmp_path):
-        with pytest.raises(ValueError, match=f"trained in by another process, {os.getpid()} on .* nothing was changed"):
-            with locked(tmp_path):
-                pass
+    message = f"trained in by another process, {os.getpid()} on .* nothing was changed"
+    with locked(tmp_path), pytest.raises(ValueError, match=message), locked(tmp_path):
+        pass
     with locked(tmp_path):
         pass
 
