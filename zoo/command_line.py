@@ -29,7 +29,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> 
         with quiet_start():
             import keras  # noqa: F401 (starts the backend)
         options.run(options)
-    except (ValueError, OSError, ImportError) as error:
+    except (ValueError, OSError, ImportError, FloatingPointError) as error:
         print(f"error: {line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

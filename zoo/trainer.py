@@ -13,6 +13,7 @@ import numpy as np
 from keras_transformer.training import TokenCrossEntropy, average_arrays, prepare_replicas
 from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
 from zoo.config import PAD_ID, TrainingConfig
+from zoo.finite import FiniteGuard
 from zoo.optimizers import make_optimizer
 from zoo.progress import Progress
 from zoo.run_state import load_state, save_state
@@ -93,6 +94,9 @@ class Trainer:
 
         Returns:
             The mean of the last `config.average` checkpoints.
+
+        Raises:
+            FloatingPointError: If an update is not finite; the message tells where that began.
         """
         stretches = -(-self.config.steps // self.config.evaluate_every)
         if self.step < self.config.steps and not self._out_of_patience():
@@ -100,7 +104,9 @@ class Trainer:
             place = getattr(batches, "position", lambda consumed: first)
             with Progress(self.config.steps, self.step) as progress:
                 parts = map(self._split, batches)
+                guard = FiniteGuard(self.accumulation, self.replicas, self.step)
                 examples = micro_batches(parts, self.accumulation, self.replicas, progress.count, self._pad_label)
+                examples = guard.remember(examples)
                 # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
                 beginning = [*itertools.islice(examples, 1)]
                 self.model.fit(
@@ -108,7 +114,7 @@ class Trainer:
                     initial_epoch=self.step // self.config.evaluate_every,
                     epochs=stretches,
                     steps_per_epoch=self.config.evaluate_every * self.accumulation,
-                    callbacks=[progress.callback(self.accumulation), _Stretch(self, place, progress)],
+                    callbacks=[guard, progress.callback(self.accumulation), _Stretch(self, place, progress)],
                     verbose=0,
                     shuffle=False,
                 )

@@ -1,7 +1,6 @@
 """One property of a sequence model each: a function from the model with its batch to what was found."""
 
-import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import keras
@@ -12,6 +11,7 @@ from keras_transformer.ops.gradients import weight_gradients
 from keras_transformer.verification.copies import in_precision, reloaded
 from keras_transformer.verification.report import Finding
 from keras_transformer.verification.subject import Subject, share
+from keras_transformer.verification.watching import watched
 
 _CUTS = 8  # Places at which a sequence is cut, at most.
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
@@ -196,27 +196,12 @@ def _difference_of_row(subject, number, arrays):
 def _tables(subject, arrays):
     """The variables of the embeddings that are called on the ids that tell where padding is."""
     ids = [arrays[group[0]] for group in subject.groups]
+    tables = {}
+    for layer in subject.model._flatten_layers():
+        table = getattr(layer, "embeddings", None)
+        if isinstance(table, keras.Variable) and len(table.shape) == 2:
+            tables[layer] = table
     found = []
-    with contextlib.ExitStack() as stack:
-        for layer in subject.model._flatten_layers():
-            table = getattr(layer, "embeddings", None)
-            if isinstance(table, keras.Variable) and len(table.shape) == 2:
-                stack.enter_context(_watched(layer, lambda seen, table=table: found.append((table, seen))))
+    with watched(tables, lambda layer, seen, _: found.append((tables[layer], ops.convert_to_numpy(seen)))):
         subject.call(arrays)
     return [table for table, seen in found if any(np.array_equal(seen, array) for array in ids)]
-
-
-@contextlib.contextmanager
-def _watched(layer, told) -> Iterator[None]:
-    """While the context lasts, `told` is called with what the layer is called on."""
-    call = layer.call
-
-    def watching(inputs, *args, **kwargs):
-        told(ops.convert_to_numpy(inputs))
-        return call(inputs, *args, **kwargs)
-
-    object.__setattr__(layer, "call", watching)
-    try:
-        yield
-    finally:
-        object.__delattr__(layer, "call")
