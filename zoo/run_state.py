@@ -3,6 +3,7 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping
 
@@ -45,6 +46,8 @@ def _generations(folder):
 def locked(folder: pathlib.Path) -> Iterator[None]:
     """Keeps other processes from training in a folder, on systems with `flock`; a killed process keeps no lock.
 
+    What a killed one was writing, which has no name yet, is deleted.
+
     Raises:
         ValueError: If another process, or another training of this one, has the lock; the message names it.
     """
@@ -65,4 +68,6 @@ def locked(folder: pathlib.Path) -> Iterator[None]:
         file.truncate(0)
         file.write(f"{os.getpid()} on {os.uname().nodename}\n")
         file.flush()
+        for part in folder.glob("**/*.part"):
+            part.unlink() if part.is_file() else shutil.rmtree(part)
         yield

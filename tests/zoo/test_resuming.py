@@ -8,6 +8,7 @@ import types
 import warnings
 
 import keras
+import kill_checks
 import numpy as np
 import pytest
 from trainer_checks import (
@@ -99,8 +100,17 @@ def test_one_process_trains_in_a_folder(tmp_path):
     message = f"trained in by another process, {os.getpid()} on .* nothing was changed"
     with locked(tmp_path), pytest.raises(ValueError, match=message), locked(tmp_path):
         pass
+    (tmp_path / "training").mkdir()
+    for name in ("state-0000002.safetensors.123.part", "training/best.safetensors.4.part"):
+        (tmp_path / name).write_bytes(b"not whole")
     with locked(tmp_path):
-        pass
+        assert [*tmp_path.glob("**/*.part")] == []
+
+
+@pytest.mark.slow
+def test_killed_runs_end_with_the_same_bits(tmp_path):
+    """A few kills; `python tests/kill_checks.py --kills 50` makes more."""
+    kill_checks.check(3, 1, tmp_path)
 
 
 def run_on_jax(folder):

@@ -1,0 +1,111 @@
+"""Kills trainings with SIGKILL at random moments; each must end with the weights of one that nobody touched.
+
+python tests/kill_checks.py --kills 50
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).parents[1]
+CHANGES = {"steps": 40, "evaluate_every": 2, "average": 3}
+_CHILD = "import runpy; runpy.run_path({file!r})['run']({folder!r}, {trained!r})"
+
+
+def run(folder, trained):
+    """What a process does: trains, or goes on, and writes the final weights."""
+    import keras
+    import trainer_checks
+
+    from zoo.arrays import save_arrays
+    from zoo.run_state import locked
+    from zoo.trainer import Trainer
+
+    class Wide(trainer_checks.Bag):
+        """With a million weights more that do not learn, so that a checkpoint takes a while to write."""
+
+        def build(self, inputs_shape=None):
+            super().build()
+            self.ballast = self.add_weight(name="ballast", shape=(1000, 1000), initializer="ones", trainable=False)
+
+    keras.utils.set_random_seed(1)
+    model = Wide(dropout=0.3, eager=False)
+    model.build()
+    folder = pathlib.Path(folder)
+    folder.mkdir(exist_ok=True)
+    with locked(folder):
+        config = dataclasses.replace(trainer_checks.CONFIG, **CHANGES)
+        trainer = Trainer(
+            model, config, folder / "training", lambda model: {"score": float(model.trainable_weights[0][5, 0])}
+        )
+        print("begun", flush=True)
+        save_arrays(trained, trainer.fit(trainer_checks.stream(trainer)))
+
+
+def check(kills: int, seed: int, folder: pathlib.Path, told=print) -> None:
+    """Kills processes until there were `kills`; raises `AssertionError` if a run ends otherwise than it should."""
+    from trainer_checks import assert_same
+
+    from zoo.arrays import load_arrays
+
+    rng, done, runs, writing = random.Random(seed), 0, 0, 0
+    reference = folder / "reference.safetensors"
+    begin = time.perf_counter()
+    child = start(folder / "reference", reference)
+    wait_until_begun(child)
+    begun = time.perf_counter()
+    assert child.wait() == 0, "the run without a break failed"
+    seconds = time.perf_counter() - begun
+    told(f"without a break: {begun - begin:.1f} s to begin, then {seconds:.1f} s")
+    expected = load_arrays(reference)[0]
+    while done < kills:
+        runs += 1
+        own, trained = folder / f"run-{runs}", folder / f"run-{runs}.safetensors"
+        while True:
+            child = start(own, trained)
+            if done < kills:
+                wait_until_begun(child)
+                time.sleep(rng.random() * 0.6 * seconds)
+                if child.poll() is None:
+                    child.send_signal(signal.SIGKILL)
+            if child.wait() == 0:
+                break
+            assert child.returncode == -signal.SIGKILL, child.stderr.read()
+            done += 1
+            writing += bool([*own.glob("**/*.part")])
+        assert_same(load_arrays(trained)[0], expected)
+        told(f"{done} kills, {writing} of them within the writing of a file: run {runs} ended with the same bits")
+
+
+def start(folder, trained):
+    """A process that trains in `folder`."""
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    code = _CHILD.format(file=__file__, folder=str(folder), trained=str(trained))
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, cwd=ROOT, **pipes)
+
+
+def wait_until_begun(child):
+    """Returns when the process begins to train."""
+    assert child.stdout.readline().strip() == "begun", child.stderr.read()
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--kills", type=int, default=50)
+    arguments.add_argument("--seed", type=int, default=1)
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        check(options.kills, options.seed, pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+    main()
