@@ -19,23 +19,23 @@ CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.
 _errors = rich.console.Console(stderr=True)
 
 
-def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> int:
-    """Runs the command that the arguments name; returns the exit status.
+def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, backend: bool = True) -> int:
+    """Runs the command that the arguments name; returns the exit status, which is what the command returns or 0.
 
-    2 stands for what the caller can mend, told in one line.
+    2 stands for what the caller can mend, told in one line. Commands that need no `backend` start without it.
     """
     options = parser.parse_args(arguments)
     try:
-        with quiet_start():
-            import keras  # noqa: F401 (starts the backend)
-        options.run(options)
+        if backend:
+            with quiet_start():
+                import keras  # noqa: F401 (starts the backend)
+        return options.run(options) or 0
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
         print(f"error: {line(str(error))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
         return 130
-    return 0
 
 
 def add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:

@@ -1,5 +1,7 @@
 """`python -m zoo list`, and that listing needs no deep-learning library."""
 
+import json
+import re
 import subprocess
 import sys
 
@@ -7,7 +9,7 @@ import pytest
 
 import zoo
 from zoo import __main__ as command
-from zoo import checkpoints
+from zoo import checking, checkpoints, doctor
 from zoo.translation.translator import Translator
 
 
@@ -38,8 +40,7 @@ def test_the_table_tells_size_and_score(trained, tmp_path, monkeypatch, capsys):
     translator = trained.translator
     card = {**translator.card, "data": "[test] data"}
     Translator(translator.model, translator.tokenizer, card).save(tmp_path / "translation" / "invented")
-    monkeypatch.setattr(sys, "argv", ["zoo", "list"])
-    command.main()
+    assert command.main(["list"]) == 0
     table = capsys.readouterr().out
     bleu = card["scores"][0]
     size, score = f"{translator.model.count_params():,}", f"{bleu['value']:.2f} BLEU"
@@ -47,8 +48,86 @@ def test_the_table_tells_size_and_score(trained, tmp_path, monkeypatch, capsys):
         assert text in table
 
 
-def test_other_commands_are_refused(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["zoo", "play"])
+def test_other_commands_are_refused(capsys):
     with pytest.raises(SystemExit, match="2"):
-        command.main()
+        command.main(["play"])
     assert "'list'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    trained.translator.save(tmp_path / "checkpoint")
+    return tmp_path / "checkpoint"
+
+
+def test_answers_are_recorded_and_checked(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    assert command.main(["check", str(folder)]) == 0
+    assert "note  " in capsys.readouterr().out
+    (tmp_path / "texts").write_text("abc\n\n", "utf-8")
+    assert command.main(["check", str(folder), "--record", str(tmp_path / "texts")]) == 0
+    assert "those of the card to 2 texts" in capsys.readouterr().out
+    card = json.loads((folder / "card.json").read_text("utf-8"))
+    card["checks"]["answers"][0] += " x"
+    (folder / "card.json").write_text(json.dumps(card), "utf-8")
+    assert command.main(["check", str(folder)]) == 1
+    assert "ILL" in (out := capsys.readouterr().out) and "'abc' gives" in out
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert command.main(["check", str(folder)]) == 1
+    assert "is not the file that card.json vouches for" in capsys.readouterr().out
+
+
+def test_scores_are_checked(trained, folder, tmp_path, capsys, monkeypatch):
+    pairs = [("abc", "cba"), ("bca", "acb")] * 4
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "dev.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), "utf-8")
+    evaluate = ["--data", str(tmp_path / "data" / "dev.tsv")]
+    score = checking.run("translation", ["evaluate", "--checkpoint", str(folder), *evaluate])[0]
+    value = float(re.search(r"BLEU (\d+\.\d+)", score).group(1))
+    for wanted, status in ((value, 0), (value + 1, 1)):
+        card = json.loads((folder / "card.json").read_text("utf-8"))
+        card["scores"][0]["value"] = wanted
+        (folder / "card.json").write_text(json.dumps(card), "utf-8")
+        checking.record(folder, ["abc"], ["--data", "{data}/dev.tsv"])
+        monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path / "data"))
+        assert command.main(["check", str(folder), "--scores"]) == status
+        assert f"the card has {wanted:.2f}" in capsys.readouterr().out
+    monkeypatch.delenv("KERAS_TRANSFORMER_DATA")
+    assert command.main(["check", str(folder), "--scores"]) == 2
+    assert "Set KERAS_TRANSFORMER_DATA" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "same"),
+    [("1\t0.9412", "1\t0.9450", True), ("1\t0.94", "0\t0.94", False), ("0.5", "0.6", False), ("a b", "a b", True)],
+)
+def test_numbers_may_differ_a_little(found, expected, same):
+    assert checking.alike(found, expected) is same
+
+
+def test_the_machine_is_examined(monkeypatch, capsys, tmp_path):
+    """Versions that do not fit, a device that adds wrongly, a full disk, a folder that is not there."""
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path))
+    monkeypatch.setattr(doctor, "all_reduce", lambda pair: doctor.Symptom(f"all-reduce {pair}", True, "right"))
+    assert command.main(["doctor"]) == 0
+    assert "tensorflow: 2." in capsys.readouterr().out
+    versions = {"tensorflow": "2.21.0", "tensorflow-text": "2.20.1"}
+    monkeypatch.setattr(doctor, "_version", lambda package: versions.get(package, "1.0"))
+    monkeypatch.setattr(doctor, "LEAST_FREE", 1e18)
+    monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path / "gone"))
+    assert command.main(["doctor"]) == 1
+    printed = capsys.readouterr().out
+    ill = [line for line in printed.splitlines() if line.startswith("ILL")]
+    assert any("2.20.1 does not fit TensorFlow 2.21.0" in line for line in ill)
+    assert any("names no folder" in line for line in ill) and any("GB free" in line for line in ill)
+
+
+@pytest.mark.slow
+def test_devices_exchange_a_known_vector(monkeypatch):
+    assert doctor.all_reduce(("CPU:0", "CPU:1")).well
+    found = doctor.all_reduce(("GPU:97", "GPU:98"))
+    assert found.well is False and found.seen
