@@ -1,9 +1,11 @@
-"""Command line: `python -m zoo list | check | doctor`."""
+"""Command line: `python -m zoo list | check | doctor | plan`."""
 
 import argparse
+import importlib
 import os
 import pathlib
 import sys
+import tempfile
 
 import rich.console
 import rich.markup
@@ -58,6 +60,23 @@ def run_doctor(options) -> int:
     return _show(doctor.examine(command_line.log))
 
 
+def run_plan(options) -> int:
+    """Tells what a training takes, from a few updates of it: give the arguments of the task's `train`."""
+    from zoo import planning
+
+    module = importlib.import_module(f"zoo.{options.task}.__main__")
+    with tempfile.TemporaryDirectory() as folder, planning.planning():
+        try:
+            status = module.main(["train", *options.arguments, "--output", folder])
+        except planning.Planned as planned:
+            table = rich.table.Table("", "", show_header=False)
+            for row in planned.plan:
+                table.add_row(*row)
+            rich.console.Console().print(table)
+            return 0
+    return status
+
+
 def _show(symptoms):
     """Prints a line for each symptom as it comes; returns 1 if one is not well."""
     signs, failed = {True: "[green]well[/]", None: "[yellow]note[/]", False: "[red]ILL [/]"}, 0
@@ -83,6 +102,9 @@ def _parser():
     check.add_argument("--record", metavar="FILE", help="write the answers to the lines of a file into the card first")
     check.add_argument("--evaluate", default="", help="with --record: arguments of `evaluate` that give the score")
     add_command(commands, "doctor", run_doctor)
+    plan = add_command(commands, "plan", run_plan)
+    plan.add_argument("task", choices=zoo.TASKS)
+    plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
     return parser
 
 

@@ -82,8 +82,7 @@ class BatchStream:
     def __iter__(self) -> typing.Iterator[Batch]:
         first, skip = self._start
         for epoch in itertools.count(first):
-            rng = np.random.default_rng([self._seed, epoch])
-            plan = _BatchPlan(self._corpus.epoch(epoch), self._batch_tokens, self._pad_multiple, rng)
+            plan = self._plan(epoch)
             if epoch == first and skip > len(plan):
                 raise ValueError(
                     f"`start` must lie in its epoch of {len(plan)} batches. Received: start={self._start}. "
@@ -91,6 +90,14 @@ class BatchStream:
                 )
             self._sizes[epoch] = len(plan)
             yield from map(plan.gather, range(skip if epoch == first else 0, len(plan)))
+
+    def batches_in(self, epoch: int) -> int:
+        """The number of batches of an epoch."""
+        return len(self._plan(epoch))
+
+    def _plan(self, epoch):
+        rng = np.random.default_rng([self._seed, epoch])
+        return _BatchPlan(self._corpus.epoch(epoch), self._batch_tokens, self._pad_multiple, rng)
 
     def position(self, consumed: int) -> tuple[int, int]:
         """(epoch, batch) of the batch that follows the first `consumed` ones of this stream.

@@ -12,6 +12,7 @@ import keras
 import numpy as np
 
 from keras_transformer.training import average_arrays
+from zoo import planning
 from zoo.arrays import assign_arrays, write_whole
 from zoo.batching import BatchStream, Corpus
 from zoo.config import PAD_ID, Recipe, TrainingConfig
@@ -123,10 +124,13 @@ def train_model(
 
     Returns:
         The weights that may be the final ones: averaged, the best so far, their mean.
+
+    Raises:
+        zoo.planning.Planned: If only a plan is wanted.
     """
     with locked(folder):
         trainer = Trainer(model, settings, folder / "training", look, split, pad_label)
-        batches = BatchStream(
+        batches = stream = BatchStream(
             corpus,
             settings.batch_tokens,
             seed=settings.seed,
@@ -140,6 +144,8 @@ def train_model(
             )
         if masked is not None:
             batches = masked(batches, trainer.step)
+        if planning.asked():
+            raise planning.Planned(planning.plan(trainer, stream, batches))
         average, best = trainer.fit(batches), trainer.best()
     return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
 

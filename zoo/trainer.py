@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import pathlib
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import keras
@@ -103,10 +104,8 @@ class Trainer:
             first = self.position
             place = getattr(batches, "position", lambda consumed: first)
             with Progress(self.config.steps, self.step) as progress:
-                parts = map(self._split, batches)
                 guard = FiniteGuard(self.accumulation, self.replicas, self.step)
-                examples = micro_batches(parts, self.accumulation, self.replicas, progress.count, self._pad_label)
-                examples = guard.remember(examples)
+                examples = guard.remember(self._examples(batches, progress.count))
                 # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
                 beginning = [*itertools.islice(examples, 1)]
                 self.model.fit(
@@ -120,6 +119,21 @@ class Trainer:
                 )
         paths = sorted(self.folder.glob("step-*.safetensors"))[-self.config.average :]
         return average_arrays(load_arrays(path)[0] for path in paths)
+
+    def measure(self, batches: Iterable[Mapping[str, np.ndarray]], updates: int) -> tuple[float, float]:
+        """Mean seconds and real labels of an update, of those after the first two, in which graphs are made.
+
+        The model is trained by them; nothing is written.
+        """
+        counts, clock = [], _Clock(self.accumulation)
+        steps = (updates + 2) * self.accumulation
+        examples = as_dataset(self._examples(batches, counts.append))
+        self.model.fit(examples, steps_per_epoch=steps, callbacks=[clock], verbose=0, shuffle=False)
+        return (clock.times[-1] - clock.times[1]) / updates, float(np.mean(counts[: updates + 2]))
+
+    def _examples(self, batches, count):
+        parts = map(self._split, batches)
+        return micro_batches(parts, self.accumulation, self.replicas, count, self._pad_label)
 
     def best(self) -> dict[str, np.ndarray]:
         """The weights with the best score so far."""
@@ -221,6 +235,18 @@ class _Stretch(keras.callbacks.Callback):
     @property
     def _step(self):
         return self._start + self._batches // self._trainer.accumulation
+
+
+class _Clock(keras.callbacks.Callback):
+    """When each update ended."""
+
+    def __init__(self, accumulation):
+        super().__init__()
+        self._accumulation, self.times = accumulation, []
+
+    def on_train_batch_end(self, batch, logs=None):
+        if (batch + 1) % self._accumulation == 0:
+            self.times.append(time.perf_counter())
 
 
 class _UpdateMean(keras.metrics.Mean):

@@ -126,6 +126,27 @@ def test_the_machine_is_examined(monkeypatch, capsys, tmp_path):
     assert any("names no folder" in line for line in ill) and any("GB free" in line for line in ill)
 
 
+def test_a_training_is_planned_without_a_trace(tmp_path, capsys, monkeypatch):
+    """What is counted is what a training counts; an error of the arguments is told as there."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{'abc' * (i % 5 + 1)}{i}\t{'cba' * (i % 7 + 1)}{i}\n" for i in range(200)]
+    (tmp_path / "pairs.tsv").write_text("".join(lines), "utf-8")
+    data = ["--data", "pairs.tsv", "--dev-data", "pairs.tsv", "--recipe", "tiny"]
+    sizes = ["model.vocabulary_size=300", "training.batch_tokens=256", "training.steps=100", "training.cooldown_steps=0"]
+    settings = [part for size in sizes for part in ("--set", size)]
+    assert command.main(["plan", "translation", *data, *settings]) == 0
+    printed = capsys.readouterr().out
+    epochs, per_epoch = re.search(r"100: ([0-9.]+) epochs of (\d+)", printed).groups()
+    assert float(epochs) == pytest.approx(100 / int(per_epoch), abs=0.05)
+    parts = [int(count.replace(",", "")) for count in re.findall(r"│   (?:\w+) +│ ([0-9,]+) +│", printed)]
+    total = int(re.search(r"parameters +│ ([0-9,]+) ", printed).group(1).replace(",", ""))
+    assert sum(parts) == total
+    assert re.search(r"measured update +│ [0-9.]+ s", printed)
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
+    assert command.main(["plan", "translation", *data, "--set", "training.nonsense=1"]) == 2
+
+
 @pytest.mark.slow
 def test_devices_exchange_a_known_vector(monkeypatch):
     assert doctor.all_reduce(("CPU:0", "CPU:1")).well
