@@ -1,6 +1,6 @@
 # make translate   sets up and translates a few sentences, or TEXT="..."
 # make test        sets up and runs the tests, on TensorFlow
-# make test-slow   the layers on JAX, and what takes longest: examples, fresh processes, scores of what is shipped
+# make test-slow   the library on JAX, and what takes longest: examples, fresh processes, scores of what is shipped
 # make lint        ruff, as in CI
 
 PYTHON ?= python3
@@ -18,7 +18,7 @@ test: $(VENV)/installed-test
 
 test-slow: $(VENV)/installed-test
 	$(VENV)/bin/python -m pytest -n 2 -m slow tests
-	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
+	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training tests/verification
 
 lint: $(VENV)/installed-test
 	$(VENV)/bin/ruff check .

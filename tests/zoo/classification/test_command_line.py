@@ -60,6 +60,7 @@ def test_cut_texts_are_counted(checkpoint, files, tmp_path, capsys):
     assert "1 texts of more than 512 tokens were cut; the first is number 1" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_exporting(checkpoint, tmp_path, capsys):
     pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
     arguments = ["export", "--checkpoint", str(checkpoint), "--output", str(tmp_path / "served")]

@@ -49,6 +49,7 @@ def test_a_classifier_goes_on_with_and_without_ngrams(deep, files, tmp_path):
         assert 0 < max(moved(before, options["initial"])) < 1e-7
 
 
+@pytest.mark.slow
 def test_frozen_layers_stay(deep, files, tmp_path):
     recipe, before = deep
     for frozen in (0, 1, 3, BLOCKS + 1):

@@ -177,6 +177,7 @@ def layers(model):
     return [layer for layer in model._flatten_layers() if layer is not model]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["model", "pre_norm"])
 def test_a_saved_model_is_the_same_model(request, name, tmp_path):
     model = request.getfixturevalue(name)

@@ -113,6 +113,7 @@ def finished(corpus, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_ends_in_the_same_checkpoint(finished, corpus, tmp_path, break_at_look):
     """With dropout, subword dropout and accumulation on, over several epochs."""
     with break_at_look(2, task):
