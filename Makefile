@@ -18,7 +18,7 @@ test: $(VENV)/installed-test
 
 test-slow: $(VENV)/installed-test
 	$(VENV)/bin/python -m pytest -n 2 -m slow tests
-	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training tests/verification
+	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
 
 lint: $(VENV)/installed-test
 	$(VENV)/bin/ruff check .

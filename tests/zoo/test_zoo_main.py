@@ -133,7 +133,8 @@ def test_a_training_is_planned_without_a_trace(tmp_path, capsys, monkeypatch):
     lines = [f"{'abc' * (i % 5 + 1)}{i}\t{'cba' * (i % 7 + 1)}{i}\n" for i in range(200)]
     (tmp_path / "pairs.tsv").write_text("".join(lines), "utf-8")
     data = ["--data", "pairs.tsv", "--dev-data", "pairs.tsv", "--recipe", "tiny"]
-    sizes = ["model.vocabulary_size=300", "training.batch_tokens=256", "training.steps=100", "training.cooldown_steps=0"]
+    sizes = ["model.vocabulary_size=300", "training.batch_tokens=256", "training.steps=100"]
+    sizes += ["training.cooldown_steps=0"]
     settings = [part for size in sizes for part in ("--set", size)]
     assert command.main(["plan", "translation", *data, *settings]) == 0
     printed = capsys.readouterr().out
