@@ -9,7 +9,11 @@ TASKS = ("translation", "classification", "labelling", "parsing", "pretraining")
 
 
 def load(name_or_folder: str | os.PathLike):
-    """Loads a checkpoint by name or from a folder; its card names the task, the task builds the model.
+    """Loads a checkpoint by name, from a folder or from an address; its card names the task, the task builds the model.
+
+    Args:
+        name_or_folder: A name that `zoo.list()` has or that is found below the address `KERAS_TRANSFORMER_ZOO`, a
+            folder, or an address as of `zoo.downloads.fetch`.
 
     Returns:
         For the task `translation` a `zoo.translation.translator.Translator`, for `classification` a

@@ -4,11 +4,13 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from zoo import downloads
 from zoo.arrays import new_folder
 
 CARD, CONFIG, WEIGHTS, VOCABULARY = "card.json", "config.json", "model.safetensors", "vocabulary.model"
@@ -118,21 +120,38 @@ def catalogue() -> dict[str, pathlib.Path]:
 
 
 def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
-    """The folder of a shipped checkpoint, or the folder given.
+    """The folder of a shipped checkpoint, the folder given, or the one where an address was downloaded to.
+
+    A name that is not shipped is looked for below the address in `KERAS_TRANSFORMER_ZOO`, if that is set.
 
     Raises:
-        ValueError: If it is neither; the message lists the names.
+        ValueError: If it is none of them; the message lists the names.
     """
     known = catalogue()
     name = os.fspath(name_or_folder)
     if name in known:
         return known[name]
+    if downloads.is_address(name):
+        return downloads.fetch(name, CARD, _files)
     if (pathlib.Path(name) / CARD).exists():
         return pathlib.Path(name)
+    base = os.environ.get("KERAS_TRANSFORMER_ZOO")
+    if base and re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+        return downloads.fetch(f"{base.rstrip('/')}/{name}", CARD, _files)
     raise ValueError(
         f"{name!r} is neither the name of a checkpoint nor a folder with a {CARD}. "
         f"Known names: {', '.join(known) or 'none'}."
     )
+
+
+def _files(folder):
+    """The files that the card in a folder vouches for, with their hashes: these three and no others."""
+    files = read_card(folder)["files"]
+    if files.keys() != {CONFIG, WEIGHTS, VOCABULARY} or not all(isinstance(digest, str) for digest in files.values()):
+        raise ValueError(
+            f"{CARD} must name {CONFIG}, {WEIGHTS} and {VOCABULARY}. Received: {', '.join(map(repr, files))}."
+        )
+    return files
 
 
 def _contiguous(name, array, dtype):
