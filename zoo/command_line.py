@@ -124,9 +124,9 @@ def texts(options: argparse.Namespace) -> list[str]:
     return [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
 
 
-def add_export(command: argparse.ArgumentParser, checkpoint: str | None = None) -> None:
-    """The arguments that `export` reads; `checkpoint` is the default one, without which one must be given."""
-    command.add_argument("--checkpoint", default=checkpoint, required=checkpoint is None, help="name or folder")
+def add_export(command: argparse.ArgumentParser, checkpoint: str) -> None:
+    """The arguments that `export` reads; `checkpoint` is the default one."""
+    command.add_argument("--checkpoint", default=checkpoint, help="name or folder")
     command.add_argument("--output", required=True, help="folder to write")
 
 

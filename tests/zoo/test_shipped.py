@@ -11,11 +11,17 @@ from zoo.classification.recipes import ClassifierRecipe
 from zoo.config import Recipe
 from zoo.config_values import from_dict, to_dict
 from zoo.labelling.recipes import TaggerRecipe
+from zoo.parsing.recipes import ParserRecipe
 from zoo.translation import task
 from zoo.translation.data import open_pairs
 
 NAMES = [card["name"] for card in zoo.list()]
-RECIPES = {"translation": Recipe, "classification": ClassifierRecipe, "labelling": TaggerRecipe}
+RECIPES = {
+    "translation": Recipe,
+    "classification": ClassifierRecipe,
+    "labelling": TaggerRecipe,
+    "parsing": ParserRecipe,
+}
 # Dev sets of translations.
 DEV = {
     "translation/multi30k-en-de": {

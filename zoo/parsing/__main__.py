@@ -11,6 +11,8 @@ from zoo import command_line
 from zoo.command_line import ProgressBar, add_command, line, log
 from zoo.parsing.recipes import RECIPES
 
+DEFAULT_CHECKPOINT = "parsing/genia"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit status: 2 for what the caller can mend, told in one line."""
@@ -92,7 +94,7 @@ def _parser():
     command_line.add_training(train, RECIPES)
 
     evaluate = add_command(commands, "evaluate", run_evaluate)
-    evaluate.add_argument("--checkpoint", required=True, help="name or folder")
+    evaluate.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
     evaluate.add_argument("--data", required=True, help="trees in brackets, gzip or not")
     evaluate.add_argument(
         "--without-outermost", action="store_true", help="do not count what is alone under the root, as GENIA's S"
@@ -103,11 +105,11 @@ def _parser():
     )
 
     parse = add_command(commands, "parse", run_parse)
-    parse.add_argument("--checkpoint", required=True, help="name or folder")
+    parse.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
     parse.add_argument("--tokenised", action="store_true", help="words are split by spaces already")
     parse.add_argument("--draw", nargs="?", const="ascii", choices=["ascii", "svg"], help="print pictures of the trees")
     command_line.add_texts(parse)
-    command_line.add_export(add_command(commands, "export", run_export))
+    command_line.add_export(add_command(commands, "export", run_export), DEFAULT_CHECKPOINT)
     return parser
 
 
