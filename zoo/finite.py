@@ -10,6 +10,7 @@ from keras import ops, tree
 
 from keras_transformer.ops.gradients import weight_gradients
 from keras_transformer.verification.watching import watched
+from zoo.compiling import compiled
 
 _FETCHED_AHEAD = 32  # Examples that are made before they are trained on, at most.
 
@@ -37,16 +38,23 @@ class FiniteGuard(keras.callbacks.Callback):
             self._made += 1
             yield example
 
+    def set_model(self, model):
+        super().set_model(model)
+        self._look = compiled(model, lambda: _finite_and_copies(model))
+
     def on_train_begin(self, logs=None):
-        self._keep()
+        _, self._kept = self._look()
 
     def on_train_batch_end(self, batch, logs=None):
         """Raises `FloatingPointError`, with the weights as before the update, if the loss or a weight is not finite."""
         self._trained += 1
         if self._trained % self._accumulation:
             return
-        if math.isfinite(logs["loss"]) and self._weights_are_finite():
-            self._keep()
+        if keras.backend.backend() == "jax":
+            self.model.jax_state_sync()
+        finite, copies = self._look()
+        if math.isfinite(logs["loss"]) and bool(finite):
+            self._kept = copies
             return
         for variable, value in zip(self.model.variables, self._kept):
             variable.assign(value)
@@ -55,15 +63,6 @@ class FiniteGuard(keras.callbacks.Callback):
             f"Update {update} is not finite: {self._reason()}. The last checkpoint is whole, and the same command goes "
             "on from it; a smaller training.peak_learning_rate or a longer training.warmup_steps may help."
         )
-
-    def _weights_are_finite(self):
-        if keras.backend.backend() == "jax":
-            self.model.jax_state_sync()
-        sums = [ops.sum(ops.cast(variable.value, "float32")) for variable in self.model.trainable_variables]
-        return bool(np.isfinite(ops.convert_to_numpy(ops.stack(sums))).all())
-
-    def _keep(self):
-        self._kept = [ops.copy(variable.value) for variable in self.model.variables]
 
     def _reason(self):
         first = len(self._examples) - (self._made - self._trained) - self._accumulation
@@ -79,6 +78,12 @@ class FiniteGuard(keras.callbacks.Callback):
                     where += [f"replica {replica}"] * (self._replicas > 1)
                     return found + (f" ({', '.join(where)})" if where else "")
         return "neither outputs nor gradients show why; perhaps the update was too large"
+
+
+def _finite_and_copies(model):
+    """Whether all weights that learn are finite, and copies of all variables."""
+    sums = [ops.sum(ops.cast(variable.value, "float32")) for variable in model.trainable_variables]
+    return ops.all(ops.isfinite(ops.stack(sums))), [ops.copy(variable.value) for variable in model.variables]
 
 
 def first_fault(model: keras.Model, inputs, labels, weights) -> str | None:
