@@ -162,6 +162,28 @@ def test_a_span_is_scored_from_its_boundaries(trained):
     np.testing.assert_allclose(logits[:4, :5], tags[:4], atol=1e-4)
 
 
+def test_a_span_adds_its_probability_less_the_threshold(trained):
+    """From the logits by NumPy; what adds nothing has no label. A high threshold leaves fewer constituents."""
+    parser = trained.parser
+    sentences = [["te", "lo", "kir", "pana", "."]]
+    tokens, places, _ = windows(sentences, parser.tokenizer, 32)
+    rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
+    rows["character_ids"] = window_characters(tokens, places, sentences)
+    inputs = {name: side.padded(np.array([0]), int(side.lengths.max())) for name, side in rows.items()}
+    scores, labels, _ = (np.asarray(x)[0] for x in parser.best(*(inputs[name] for name in parser.inputs)))
+    logits = np.asarray(parser.model.logits(inputs)[0], "float64")[0]
+    p = np.exp(logits - logits.max(-1, keepdims=True))
+    p = (p / p.sum(-1, keepdims=True))[:, 1:]
+    np.testing.assert_allclose(scores, np.maximum(p.max(-1) - 0.3, 0), atol=1e-5)
+    np.testing.assert_array_equal(labels, np.where(p.max(-1) > 0.3, p.argmax(-1) + 1, 0))
+    arguments = parser.model, parser.tokenizer, parser.labels, parser.tags
+    counts = [
+        len([*TreeParser(*arguments, max_tokens=32, threshold=threshold).parse(sentences)[0].subtrees()])
+        for threshold in (0.3, 1.0)
+    ]
+    assert counts[0] == 10 and counts[1] == 1 + 5, "the root and five tags"
+
+
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on(files, tmp_path, break_at_look):
     recipe = override(RECIPE, ["training.steps=8", "training.cooldown_steps=0", "training.evaluate_every=4"])
