@@ -68,7 +68,7 @@ def batches_with_a_mark(update):
         ("gradient", "first so in the gradient of bag/poison/weight"),
     ],
 )
-@pytest.mark.parametrize("micro_batch_tokens", [0, 32])
+@pytest.mark.parametrize("micro_batch_tokens", [0, pytest.param(32, marks=pytest.mark.slow)])
 def test_what_is_not_finite_stops_the_training_there(tmp_path, where, message, micro_batch_tokens):
     place = r" \(micro-batch 1\)" if micro_batch_tokens else ""
     changes = {"steps": 8, "evaluate_every": 2, "micro_batch_tokens": micro_batch_tokens}

@@ -126,6 +126,7 @@ def test_the_machine_is_examined(monkeypatch, capsys, tmp_path):
     assert any("names no folder" in line for line in ill) and any("GB free" in line for line in ill)
 
 
+@pytest.mark.slow
 def test_a_training_is_planned_without_a_trace(tmp_path, capsys, monkeypatch):
     """What is counted is what a training counts; an error of the arguments is told as there."""
     monkeypatch.setenv("COLUMNS", "200")
