@@ -58,10 +58,10 @@ def check(kills: int, seed: int, folder: pathlib.Path, told=print) -> None:
     rng, done, runs, writing = random.Random(seed), 0, 0, 0
     reference = folder / "reference.safetensors"
     begin = time.perf_counter()
-    child = start(folder / "reference", reference)
-    wait_until_begun(child)
-    begun = time.perf_counter()
-    assert child.wait() == 0, "the run without a break failed"
+    with start(folder / "reference", reference) as child:
+        wait_until_begun(child)
+        begun = time.perf_counter()
+        assert child.wait() == 0, "the run without a break failed"
     seconds = time.perf_counter() - begun
     told(f"without a break: {begun - begin:.1f} s to begin, then {seconds:.1f} s")
     expected = load_arrays(reference)[0]
@@ -69,15 +69,15 @@ def check(kills: int, seed: int, folder: pathlib.Path, told=print) -> None:
         runs += 1
         own, trained = folder / f"run-{runs}", folder / f"run-{runs}.safetensors"
         while True:
-            child = start(own, trained)
-            if done < kills:
-                wait_until_begun(child)
-                time.sleep(rng.random() * 0.6 * seconds)
-                if child.poll() is None:
-                    child.send_signal(signal.SIGKILL)
-            if child.wait() == 0:
-                break
-            assert child.returncode == -signal.SIGKILL, child.stderr.read()
+            with start(own, trained) as child:
+                if done < kills:
+                    wait_until_begun(child)
+                    time.sleep(rng.random() * 0.6 * seconds)
+                    if child.poll() is None:
+                        child.send_signal(signal.SIGKILL)
+                if child.wait() == 0:
+                    break
+                assert child.returncode == -signal.SIGKILL, child.stderr.read()
             done += 1
             writing += bool([*own.glob("**/*.part")])
         assert_same(load_arrays(trained)[0], expected)
