@@ -1,7 +1,7 @@
 """What a training will take, before it is begun: sizes of the corpus and the model, memory, time."""
 
 import contextlib
-import resource
+import math
 import sys
 from collections.abc import Iterator
 
@@ -66,7 +66,7 @@ def plan(trainer: Trainer, stream: BatchStream, batches) -> list[tuple[str, str]
         ("epoch", _duration(seconds * steps)),
         (
             "whole training",
-            f"{_duration(seconds * config.steps)}, and {config.steps // config.evaluate_every} looks at dev",
+            f"{_duration(seconds * config.steps)}, and {math.ceil(config.steps / config.evaluate_every)} looks at dev",
         ),
     ]
     return rows
@@ -83,14 +83,15 @@ def _parts(model):
 
 
 def _size(variable):
-    size = 1
-    for length in variable.shape:
-        size *= length
-    return size
+    return math.prod(variable.shape)
 
 
 def _peak():
-    """Most bytes that the process has had in memory."""
+    """Most bytes that the process has had in memory; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows.
+        return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
