@@ -55,7 +55,11 @@ def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> No
         "--initial",
         help="what to fine-tune: a name, a checkpoint, a folder with a BERT",
     )
-    command.add_argument("--strategy", choices=["mirrored"], help="mirrored: train on all GPUs of this machine")
+    command.add_argument(
+        "--strategy",
+        choices=["mirrored", "workers"],
+        help="mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names",
+    )
     command.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
     command.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
 
@@ -63,7 +67,9 @@ def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> No
 def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program: str) -> dict[str, Any]:
     """What the arguments of `add_training` ask for, as arguments of a task's `train`."""
     from zoo.tokenizer import Tokenizer
+    from zoo.workers import workers_of
 
+    distributed = strategy(options.strategy)
     card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
     card.setdefault("command", f"python -m {program} " + " ".join(sys.argv[1:]))
     return {
@@ -72,8 +78,8 @@ def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program
         "card": card,
         "tokenizer": Tokenizer.load(options.vocabulary) if options.vocabulary else None,
         "initial": _initial(options.initial) if options.initial else None,
-        "log": log,
-        "strategy": strategy(options.strategy),
+        "log": log if workers_of(distributed).chief else lambda text: None,
+        "strategy": distributed,
     }
 
 
@@ -139,19 +145,28 @@ def export(options: argparse.Namespace) -> None:
 
 
 def strategy(name: str | None) -> Any:
-    """The `tf.distribute` strategy that `--strategy` names; None for none."""
+    """The `tf.distribute` strategy that `--strategy` names; None for none, and on JAX, where Keras keeps it.
+
+    To be called before anything is computed.
+    """
     if name is None:
         return None
     import keras
 
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            f"--strategy {name} needs the TensorFlow backend. Received: KERAS_BACKEND={keras.backend.backend()}. "
-            "Unset it, or leave out --strategy."
-        )
-    from zoo.tf import distribution
+    backend = keras.backend.backend()
+    if backend == "tensorflow":
+        from zoo.tf import distribution
 
-    return distribution.mirrored_strategy()
+        return distribution.mirrored_strategy() if name == "mirrored" else distribution.multi_worker_strategy()
+    if backend == "jax":
+        from zoo.cluster import read_cluster
+        from zoo.jax.distribution import distribute
+
+        return distribute(read_cluster() if name == "workers" else None)
+    raise ValueError(
+        f"--strategy {name} needs the backend TensorFlow or JAX. Received: KERAS_BACKEND={backend}. Unset it, or leave "
+        "out --strategy."
+    )
 
 
 def line(text: str) -> str:

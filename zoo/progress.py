@@ -14,10 +14,11 @@ class Progress:
     Args:
         steps: Updates in all.
         done: Updates done by earlier runs.
+        shown: Whether anything is printed.
     """
 
-    def __init__(self, steps: int, done: int = 0):
-        self._console = rich.console.Console(stderr=True)
+    def __init__(self, steps: int, done: int = 0, shown: bool = True):
+        self._console = rich.console.Console(stderr=True, quiet=not shown)
         self._bar = rich.progress.Progress(
             "{task.description}",
             rich.progress.BarColumn(),

@@ -26,6 +26,7 @@ from zoo.scores import Score
 from zoo.tokenizer import SampledTokenizer, Tokenizer, train_tokenizer
 from zoo.trainer import Split, Trainer, teacher_forced
 from zoo.vocabularies import Vocabulary, read_vocabulary
+from zoo.workers import ALONE, Workers, told_of_lost_workers, workers_of
 
 
 def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequence[str] = ()) -> None:
@@ -38,13 +39,26 @@ def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequ
             raise ValueError(f"`{name}` has no meaning here. Received: {name}={value}. Leave it at {default}.")
 
 
-def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
+def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers = ALONE) -> pathlib.Path:
     """Makes the folder of a run, or checks that it was begun by the same recipe, which is kept in `recipe.json`.
 
+    Returns:
+        The folder or, of a worker that is not the chief, one of its own.
+
     Raises:
-        ValueError: If the folder holds a finished checkpoint, another recipe or other files.
+        ValueError: If the folder holds a finished checkpoint, another recipe or other files, or another worker was
+            started with another recipe.
     """
     folder = pathlib.Path(folder)
+    workers.shared(lambda: (_prepare(folder, recipe), {}))
+    workers.check_same("recipe", json.dumps(to_dict(_same_on_any_machine(recipe))).encode())
+    own = workers.own_folder(folder)
+    if own != folder:
+        _prepare(own, recipe)
+    return own
+
+
+def _prepare(folder, recipe):
     path = folder / "recipe.json"
     if (folder / "checkpoint").exists():
         raise ValueError(f"{folder} holds a finished checkpoint. Train into another folder; nothing was changed.")
@@ -60,17 +74,30 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe) -> pathlib.Path:
     else:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
-    return folder
 
 
 def run_vocabulary(
-    folder: pathlib.Path, tokenizer: Vocabulary | None, texts: Callable[[], Iterable[str]], recipe: Recipe
+    folder: pathlib.Path,
+    tokenizer: Vocabulary | None,
+    texts: Callable[[], Iterable[str]],
+    recipe: Recipe,
+    workers: Workers = ALONE,
 ) -> Vocabulary:
     """The vocabulary of a run: the one that it was begun with, else the one given, else one learned from `texts()`.
+
+    All workers have the chief's.
 
     Raises:
         ValueError: If the run was begun with another one than is given, or the given one should fold case and does not.
     """
+
+    def of_chief():
+        return None, {"model": np.frombuffer(_vocabulary(folder, tokenizer, texts, recipe).model, "uint8")}
+
+    return read_vocabulary(workers.shared(of_chief)[1]["model"].tobytes())
+
+
+def _vocabulary(folder, tokenizer, texts, recipe):
     path = folder / "vocabulary.model"
     if path.exists():
         begun = read_vocabulary(path.read_bytes())
@@ -128,7 +155,7 @@ def train_model(
     Raises:
         zoo.planning.Planned: If only a plan is wanted.
     """
-    with locked(folder):
+    with locked(folder), told_of_lost_workers(workers_of(getattr(model, "distribute_strategy", None))):
         trainer = Trainer(model, settings, folder / "training", look, split, pad_label)
         batches = stream = BatchStream(
             corpus,
@@ -146,7 +173,11 @@ def train_model(
             batches = masked(batches, trainer.step)
         if planning.asked():
             raise planning.Planned(planning.plan(trainer, stream, batches))
-        average, best = trainer.fit(batches), trainer.best()
+        if trainer.workers.count > 1:
+            lengths = corpus.epoch(trainer.position[0]).lengths()
+            trainer.workers.check_same("corpus", b"".join(side.tobytes() for side in lengths))
+        average = trainer.fit(batches)
+        _, best = trainer.workers.shared(lambda: (None, trainer.best()))
     return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
 
 

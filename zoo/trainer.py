@@ -6,7 +6,7 @@ import json
 import math
 import pathlib
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import keras
 import numpy as np
@@ -15,10 +15,12 @@ from keras_transformer.training import TokenCrossEntropy, average_arrays, prepar
 from zoo.arrays import load_arrays, named_arrays, save_arrays, write_whole
 from zoo.config import PAD_ID, TrainingConfig
 from zoo.finite import FiniteGuard
+from zoo.micro_batches import accumulation_steps, micro_batches, own_shares
 from zoo.optimizers import make_optimizer
 from zoo.progress import Progress
 from zoo.run_state import load_state, save_state
 from zoo.scalars import ScalarLog
+from zoo.workers import workers_of
 
 Evaluate = Callable[[keras.Model], Mapping[str, float]]
 Split = Callable[[Mapping[str, np.ndarray]], tuple[Mapping[str, np.ndarray], np.ndarray]]
@@ -62,8 +64,9 @@ class Trainer:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.scalars = ScalarLog(self.folder / "tensorboard")
-        strategy = getattr(model, "distribute_strategy", None)  # TensorFlow has one.
-        self.replicas = strategy.num_replicas_in_sync if strategy else 1
+        self._strategy = strategy = getattr(model, "distribute_strategy", None)  # TensorFlow has one.
+        self.workers = workers_of(strategy)
+        self.replicas = self.workers.replicas
         self.accumulation = accumulation_steps(config, self.replicas)
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
         with strategy.scope() if strategy else contextlib.nullcontext():
@@ -103,13 +106,13 @@ class Trainer:
         if self.step < self.config.steps and not self._out_of_patience():
             first = self.position
             place = getattr(batches, "position", lambda consumed: first)
-            with Progress(self.config.steps, self.step) as progress:
+            with Progress(self.config.steps, self.step, self.workers.chief) as progress:
                 guard = FiniteGuard(self.accumulation, self.replicas, self.step)
                 examples = guard.remember(self._examples(batches, progress.count))
                 # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
                 beginning = [*itertools.islice(examples, 1)]
                 self.model.fit(
-                    as_dataset(itertools.chain(beginning, examples)),
+                    self._dataset(itertools.chain(beginning, examples)),
                     initial_epoch=self.step // self.config.evaluate_every,
                     epochs=stretches,
                     steps_per_epoch=self.config.evaluate_every * self.accumulation,
@@ -117,6 +120,9 @@ class Trainer:
                     verbose=0,
                     shuffle=False,
                 )
+        return self.workers.shared(lambda: (None, self._average()))[1]
+
+    def _average(self):
         paths = sorted(self.folder.glob("step-*.safetensors"))[-self.config.average :]
         return average_arrays(load_arrays(path)[0] for path in paths)
 
@@ -127,13 +133,24 @@ class Trainer:
         """
         counts, clock = [], _Clock(self.accumulation)
         steps = (updates + 2) * self.accumulation
-        examples = as_dataset(self._examples(batches, counts.append))
+        examples = self._dataset(self._examples(batches, counts.append))
         self.model.fit(examples, steps_per_epoch=steps, callbacks=[clock], verbose=0, shuffle=False)
         return (clock.times[-1] - clock.times[1]) / updates, float(np.mean(counts[: updates + 2]))
 
     def _examples(self, batches, count):
         parts = map(self._split, batches)
         return micro_batches(parts, self.accumulation, self.replicas, count, self._pad_label)
+
+    def _dataset(self, examples):
+        """What `fit` reads fastest: a prefetching tf.data.Dataset on TensorFlow, the iterator itself elsewhere."""
+        if self.workers.count > 1:
+            examples = own_shares(examples, self.workers, keras.backend.backend() == "tensorflow")
+        if keras.backend.backend() != "tensorflow":
+            return (batch for batch in examples)  # Of iterators, Keras takes generators only.
+        from zoo.tf.distribution import distributed_dataset
+        from zoo.tf.pipeline import training_dataset
+
+        return training_dataset(examples) if self.workers.count == 1 else distributed_dataset(self._strategy, examples)
 
     def best(self) -> dict[str, np.ndarray]:
         """The weights with the best score so far."""
@@ -147,7 +164,8 @@ class Trainer:
         save_arrays(self.folder / f"step-{self.step:07d}.safetensors", arrays)
         figures = {"step": self.step, "epoch": position[0], "train_loss": loss, **progress.figures()}
         if self.evaluate is not None:
-            figures |= self.evaluate(self.model)
+            own = self.evaluate(self.model)
+            figures |= self.workers.shared(lambda: (own, {}))[0]
             score, best = figures.get("score", 0.0), self.facts["best_score"]
             if best is None or score > best or math.isnan(best):
                 self.facts |= {"best_score": score, "best_step": self.step}
@@ -193,11 +211,14 @@ class Trainer:
         lines = "".join(json.dumps(figures) + "\n" for figures in self.facts["history"])
         write_whole(self.folder / "log.jsonl", lines.encode())
 
+    def _saved(self):
+        path, arrays, facts = load_state(self.folder) or (None, {}, None)
+        return (path and str(path), facts), arrays
+
     def _restore(self):
-        saved = load_state(self.folder)
-        if saved is None:
+        (path, facts), arrays = self.workers.shared(self._saved)
+        if path is None:
             return
-        path, arrays, facts = saved
         state = self._state()
         shapes = {name: tuple(variable.shape) for name, variable in state.items()}
         if shapes != {name: array.shape for name, array in arrays.items()}:
@@ -254,43 +275,3 @@ class _UpdateMean(keras.metrics.Mean):
 
     def update_state(self, values, sample_weight=None):
         return super().update_state(values)
-
-
-def accumulation_steps(config: TrainingConfig, replicas: int = 1) -> int:
-    """Micro-batches to an update, so that a device has about `micro_batch_tokens` positions at once."""
-    return -(-config.batch_tokens // (replicas * config.micro_batch_tokens or config.batch_tokens))
-
-
-def micro_batches(
-    batches: Iterable[tuple[Mapping[str, np.ndarray], np.ndarray]],
-    accumulation: int,
-    replicas: int,
-    count: Callable[[int], None],
-    pad_label: int = PAD_ID,
-) -> Iterator[tuple]:
-    """Cuts each batch `(inputs, labels)` into `accumulation` examples with weights, each even over `replicas`.
-
-    Rows of padding fill up. The weighted sum over the examples of a batch, divided by `accumulation` as a mean over
-    micro-batches is, is the mean over the real labels of the batch, whose number is reported to `count`.
-    """
-    for inputs, labels in batches:
-        rows = -len(labels) % (accumulation * replicas)
-        real = int(np.count_nonzero(labels != pad_label))
-        count(real)
-        weights = np.full((len(labels) + rows) // accumulation, accumulation / max(1, real), "float32")
-        cut = {name: np.split(_filled(ids, rows, PAD_ID), accumulation) for name, ids in inputs.items()}
-        for i, part in enumerate(np.split(_filled(labels, rows, pad_label), accumulation)):
-            yield {name: parts[i] for name, parts in cut.items()}, part, weights
-
-
-def _filled(array, rows, value):
-    return np.pad(array, ((0, rows), *((0, 0),) * (array.ndim - 1)), constant_values=value)
-
-
-def as_dataset(batches: Iterator[tuple]) -> Iterable:
-    """What `fit` reads fastest: a prefetching tf.data.Dataset on TensorFlow, the iterator itself elsewhere."""
-    if keras.backend.backend() != "tensorflow":
-        return (batch for batch in batches)  # Of iterators, Keras takes generators only.
-    from zoo.tf.pipeline import training_dataset
-
-    return training_dataset(batches)

@@ -1,16 +1,19 @@
-"""`fit` under a `tf.distribute` strategy with batches of any size, each of which counts."""
+"""`fit` under a `tf.distribute` strategy, of several processes too, with batches of any size."""
 
 import keras
-from keras import tree
+from keras import ops, tree
 
 
 def prepare_replicas(model: keras.Model) -> keras.Model:
-    """Makes `model.fit` train on every batch under `tf.distribute.MirroredStrategy`; needed on TensorFlow only.
+    """Makes `model.fit` train on every batch under a `tf.distribute` strategy; needed on TensorFlow only.
 
     Before it trains under a strategy, Keras 3.15 takes a batch to build the model from. That fails with "AddN must
     have the same size and shape" if the replicas' shares of the batch differ, and a data set that cannot begin anew
     has then lost its first batches. Prepared, the model is built from the description of the data, which costs no
     batch. With `TokenCrossEntropy` as its loss, weights and reported losses are those of one device.
+
+    Under `MultiWorkerMirroredStrategy`, where Keras 3.15 fails as it takes the mean of each metric over the first axis,
+    which a number has not, `fit` and `evaluate` work as well.
 
         with tf.distribute.MirroredStrategy().scope():
             model = prepare_replicas(keras.Model(...))
@@ -25,15 +28,33 @@ def prepare_replicas(model: keras.Model) -> keras.Model:
     """
     if keras.backend.backend() != "tensorflow":
         return model
-    build = model._maybe_symbolic_build
+    build, strategy = model._maybe_symbolic_build, model._distribute_strategy
 
     def build_from_description(iterator=None, data_batch=None):
         data = iterator.data_adapter.get_tf_dataset() if iterator is not None else None
-        if model._distribute_strategy is None or not hasattr(data, "element_spec"):
+        if strategy is None or not hasattr(data, "element_spec"):
             return build(iterator, data_batch)
-        specs = data.element_spec
+        specs = tree.map_structure(_of_one_replica, data.element_spec)
         build(data_batch=tree.map_structure(lambda spec: keras.KerasTensor(tuple(spec.shape), spec.dtype.name), specs))
 
     # Past Keras's tracking of attributes.
     object.__setattr__(model, "_maybe_symbolic_build", build_from_description)
+    if _of_several_processes(strategy):
+        for name in ("train_step", "test_step"):
+            object.__setattr__(model, name, _with_axis(getattr(model, name)))
     return model
+
+
+def _of_one_replica(spec):
+    """The description of what a replica gets, of a spec that describes what all of a process get."""
+    return getattr(spec, "_value_specs", [spec])[0]
+
+
+def _of_several_processes(strategy):
+    import tensorflow as tf
+
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
+def _with_axis(step):
+    return lambda data: tree.map_structure(lambda value: ops.expand_dims(value, 0), step(data))

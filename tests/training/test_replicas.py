@@ -1,11 +1,13 @@
 """`fit` under MirroredStrategy is the training of one device: weights, loss and metrics."""
 
 import contextlib
+import pathlib
 
 import keras
 import layer_checks as checks
 import numpy as np
 import pytest
+import worker_checks
 
 from keras_transformer import EncoderBlock, PositionalEncoding, TokenEmbedding
 from keras_transformer.training import TokenCrossEntropy, prepare_replicas
@@ -113,3 +115,34 @@ def test_the_loss_of_keras_is_not_that_of_one_device():
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
     one, several = (fit(compiled(count, small, loss), (8, 8)) for count in (1, REPLICAS))
     assert np.abs(several[0].get_weights()[0] - one[0].get_weights()[0]).max() > 1e-3
+
+
+_WORKER = """
+import sys; sys.path[:0] = {paths!r}
+import keras, numpy as np, tensorflow as tf
+strategy = tf.distribute.MultiWorkerMirroredStrategy()
+import test_replicas as checks
+with strategy.scope():
+    keras.utils.set_random_seed(3)
+    model = checks.prepare_replicas(checks.tagger())
+    model.compile(keras.optimizers.SGD(0.3), checks.TokenCrossEntropy(0.1), metrics=["accuracy"])
+history = model.fit(checks.dataset(checks.ROWS), verbose=0, shuffle=False, epochs=4).history
+history["evaluated"] = model.evaluate(checks.dataset(checks.ROWS), verbose=0)
+np.savez(sys.argv[1], *model.get_weights(), **history)
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_are_one_device(one_device, tmp_path):
+    """MultiWorkerMirroredStrategy; Keras 3.15's own `fit` ends with an error there."""
+    code = _WORKER.format(paths=[str(worker_checks.ROOT / "tests"), str(pathlib.Path(__file__).parent)])
+    processes = worker_checks.start(["-c", code, str(tmp_path / "found.npz")], "tensorflow", 2)
+    for status, text in worker_checks.outcomes(processes, 300):
+        assert status == 0, text
+    model, history = one_device
+    with np.load(tmp_path / "found.npz") as found:
+        for number, expected in enumerate(model.get_weights()):
+            np.testing.assert_allclose(found[f"arr_{number}"], expected, atol=1e-5)
+        for name, values in history.items():
+            np.testing.assert_allclose(found[name], values, rtol=1e-4, err_msg=name)
+        np.testing.assert_allclose(found["evaluated"], model.evaluate(dataset(ROWS), verbose=0), rtol=1e-4)

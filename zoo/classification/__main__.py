@@ -27,7 +27,7 @@ def run_train(options) -> None:
     dev = _examples(options, "dev-")
     arguments = command_line.training(options, RECIPES, "zoo.classification")
     task.train(train_examples=_examples(options), dev_examples=dev, **arguments)
-    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+    arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
 def run_evaluate(options) -> None:

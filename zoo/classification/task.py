@@ -21,6 +21,7 @@ from zoo.pretrained import PretrainedEncoder
 from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
 from zoo.scores import Score
 from zoo.vocabularies import Vocabulary
+from zoo.workers import workers_of
 
 _SCORES = ("accuracy", "macro_f1", "loss")
 
@@ -52,7 +53,7 @@ def train(
         initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
             take the place of the recipe's, and its head if it knows the same classes.
         log: Told what happens.
-        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
+        strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
 
     Raises:
         ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, a corpus is empty
@@ -68,9 +69,10 @@ def train(
     if not dev_texts:
         raise ValueError("The dev corpus has no example. It decides which checkpoint is kept: give one.")
     flat = lambda: (text for parts in texts for text in parts)  # noqa: E731
-    folder = prepare_folder(folder, recipe)
+    workers = workers_of(strategy)
+    folder = prepare_folder(folder, recipe, workers)
     tokenizer = initial.tokenizer if initial else tokenizer
-    vocabulary = run_vocabulary(folder, tokenizer, flat, recipe)
+    vocabulary = run_vocabulary(folder, tokenizer, flat, recipe, workers)
     pairs = len(texts[0]) == 2
     config = with_encoder_of(initial, recipe.model)
     sizes = {"vocabulary_size": vocabulary.vocabulary_size, "num_classes": len(names), "num_texts": 1 + pairs}

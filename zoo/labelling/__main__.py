@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 from zoo import command_line
-from zoo.command_line import ProgressBar, add_command, log
+from zoo.command_line import ProgressBar, add_command
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import RECIPES
 
@@ -24,7 +24,7 @@ def run_train(options) -> None:
     sentences, dev = (SentenceReader(path, options.columns) for path in (options.data, options.dev_data))
     arguments = command_line.training(options, RECIPES, "zoo.labelling")
     task.train(train_sentences=sentences, dev_sentences=dev, unknown_labels=options.unknown_labels, **arguments)
-    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+    arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
 def run_evaluate(options) -> None:

@@ -22,6 +22,7 @@ from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predi
 from zoo.scores import Score
 from zoo.vocabularies import Vocabulary
 from zoo.word_rows import window_characters, window_labels, windows
+from zoo.workers import workers_of
 
 _SCORES = ("accuracy", "span_f1", "loss")
 
@@ -53,7 +54,7 @@ def train(
         initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
             take the place of the recipe's, and its head if it knows the same labels.
         log: Told what happens.
-        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
+        strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
         unknown_labels: What a label of the dev corpus is that the training corpus has not: an "error", or "wrong"
             whatever is predicted.
 
@@ -73,9 +74,10 @@ def train(
     log(f"dev: {dev_sentences.report}" + (f"; {notes.count:,} unknown labels {notes}" if notes.count else ""))
     if not dev:
         raise ValueError("The dev corpus has no sentence. It decides which checkpoint is kept: give one.")
-    folder = prepare_folder(folder, recipe)
+    workers = workers_of(strategy)
+    folder = prepare_folder(folder, recipe, workers)
     tokenizer = initial.tokenizer if initial else tokenizer
-    vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe)
+    vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe, workers)
     sizes = {"vocabulary_size": vocabulary.vocabulary_size, "num_labels": len(names)}
     config = dataclasses.replace(with_encoder_of(initial, recipe.model), **sizes)
     longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)

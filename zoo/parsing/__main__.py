@@ -25,8 +25,9 @@ def run_train(options) -> None:
     from zoo.parsing.data import TreeReader
 
     trees, dev = (TreeReader(path) for path in (options.data, options.dev_data))
-    task.train(train_trees=trees, dev_trees=dev, **command_line.training(options, RECIPES, "zoo.parsing"))
-    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+    arguments = command_line.training(options, RECIPES, "zoo.parsing")
+    task.train(train_trees=trees, dev_trees=dev, **arguments)
+    arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
 def run_evaluate(options) -> None:

@@ -29,6 +29,7 @@ from zoo.token_rows import TokenRows
 from zoo.trainer import teacher_forced
 from zoo.vocabularies import Vocabulary
 from zoo.word_rows import window_boundaries, window_characters, windows
+from zoo.workers import workers_of
 
 __all__ = ["LinearParser", "TreeParser", "evaluate", "from_checkpoint", "train"]
 
@@ -64,7 +65,7 @@ def train(
         initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
             take the place of the recipe's, and its head if it knows the same labels. For span parsers only.
         log: Told what happens.
-        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
+        strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
 
     Raises:
         ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, or a corpus is
@@ -77,10 +78,11 @@ def train(
     log(f"dev: {dev_trees.report}")
     if not trees or not dev:
         raise ValueError("There must be trees to learn from, and dev trees, which decide which checkpoint is kept.")
-    folder = prepare_folder(folder, recipe)
+    workers = workers_of(strategy)
+    folder = prepare_folder(folder, recipe, workers)
     words = [[escaped(word) for word in tree.leaves()] for tree in trees]
     tokenizer = initial.tokenizer if initial else tokenizer
-    vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe)
+    vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe, workers)
     plan = (_linear_plan if linear else _span_plan)(recipe, trees, vocabulary, initial)
 
     def encode(tokenizer):

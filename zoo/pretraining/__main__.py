@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 from zoo import command_line
-from zoo.command_line import add_command, corpus, log
+from zoo.command_line import add_command, corpus
 from zoo.pretraining.data import open_texts
 from zoo.pretraining.recipes import RECIPES
 
@@ -21,7 +21,7 @@ def run_train(options) -> None:
 
     arguments = command_line.training(options, RECIPES, "zoo.pretraining")
     task.train(train_texts=open_texts(**corpus(options)), dev_texts=open_texts(**corpus(options, "dev-")), **arguments)
-    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+    arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
 def run_evaluate(options) -> None:

@@ -19,6 +19,7 @@ from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predi
 from zoo.scores import Score
 from zoo.token_rows import TokenRows
 from zoo.vocabularies import Vocabulary
+from zoo.workers import workers_of
 
 _DEV_SEED = 12345
 
@@ -50,7 +51,7 @@ def train(
         tokenizer: A vocabulary to use; by default one is learned from the training texts.
         initial: What to go on with, such as a BERT of `zoo.pretrained.load_bert` on texts of another field.
         log: Told what happens.
-        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device.
+        strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
 
     Raises:
         ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, or there is no text.
@@ -59,9 +60,10 @@ def train(
 
     settings = recipe.training
     check_settings(settings, ("accuracy", "loss"), unused=["token_dropout"])
-    folder = prepare_folder(folder, recipe)
+    workers = workers_of(strategy)
+    folder = prepare_folder(folder, recipe, workers)
     tokenizer = initial.tokenizer if initial else tokenizer
-    vocabulary = run_vocabulary(folder, tokenizer, lambda: train_texts, recipe)
+    vocabulary = run_vocabulary(folder, tokenizer, lambda: train_texts, recipe, workers)
     config = dataclasses.replace(with_encoder_of(initial, recipe.model), vocabulary_size=vocabulary.vocabulary_size)
     longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
     rows, dev_rows = (encode_rows(texts, vocabulary, longest) for texts in (train_texts, dev_texts))

@@ -35,7 +35,7 @@ def run_train(options) -> None:
     arguments = command_line.training(options, RECIPES, "zoo.translation")
     arguments["card"].setdefault("bleu", {"tokenize": options.tokenize, "lowercase": options.lowercase})
     task.train(train_pairs=_corpus(options), dev_pairs=dev, **arguments)
-    log(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+    arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
 def run_evaluate(options) -> None:

@@ -29,6 +29,7 @@ from zoo.tokenizer import Tokenizer
 from zoo.translation.data import PairReader
 from zoo.translation.metrics import bleu, chrf
 from zoo.translation.translator import Translator, from_checkpoint
+from zoo.workers import workers_of
 
 __all__ = ["Translator", "evaluate", "from_checkpoint", "train"]
 
@@ -61,7 +62,7 @@ def train(
         initial: A translator to start from, with its weights and vocabulary, instead of random weights: for
             fine-tuning. Its model must have the sizes of the recipe's.
         log: Told what happens.
-        strategy: A `tf.distribute.MirroredStrategy` whose devices share each batch; None for one device. The
+        strategy: A `tf.distribute` strategy whose devices share each batch; None for one device. The
             training is the same on any number, and a run may go on with another.
 
     Raises:
@@ -75,9 +76,10 @@ def train(
         tokenizer = initial.tokenizer
     settings, card = recipe.training, dict(card or {})
     check_settings(settings, ("bleu", "loss"), _FOR_OTHERS)
-    folder = prepare_folder(folder, recipe)
+    workers = workers_of(strategy)
+    folder = prepare_folder(folder, recipe, workers)
     texts = functools.partial(itertools.chain.from_iterable, train_pairs)
-    tokenizer = run_vocabulary(folder, tokenizer, texts, recipe)
+    tokenizer = run_vocabulary(folder, tokenizer, texts, recipe, workers)
     corpus = _encode(train_pairs, tokenizer, settings, folder, log)
     dev_pairs = [*dev_pairs]
     if not dev_pairs:

@@ -1,0 +1,162 @@
+"""Trains in several processes of this machine: the weights of one process, and what happens when a worker is killed.
+
+python tests/worker_checks.py --data .../translation/multi30k --backend tensorflow
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+
+ROOT = pathlib.Path(__file__).parents[1]
+STEPS = 20
+SETTINGS = {
+    "model.num_encoder_layers": 1,
+    "model.num_decoder_layers": 1,
+    "model.hidden_dim": 64,
+    "model.intermediate_dim": 128,
+    "model.vocabulary_size": 2000,
+    "model.dropout": 0,
+    "model.attention_dropout": 0,
+    "model.activation_dropout": 0,
+    "training.batch_tokens": 2048,
+    "training.micro_batch_tokens": 1024,
+    "training.max_tokens": 24,
+    "training.steps": STEPS,
+    "training.warmup_steps": 10,
+    "training.cooldown_steps": 0,
+    "training.score": "loss",
+}
+
+
+def command(corpora: list[pathlib.Path], output: pathlib.Path, every: int, workers: int = 2) -> list[str]:
+    """The training of a tiny translator, as a user starts it, on source, target, and both of a dev set."""
+    given = SETTINGS | {"training.evaluate_every": every}
+    arguments = [f"--{name}" for name in ("source", "target", "dev-source", "dev-target")]
+    pairs = [item for name, path in zip(arguments, corpora) for item in (name, str(path))]
+    changes = [item for name, value in given.items() for item in ("--set", f"{name}={value}")]
+    several = ["--strategy", "workers"] if workers > 1 else []
+    return ["-m", "zoo.translation", "train", "--recipe", "tiny", *pairs, *changes, *several, "--output", str(output)]
+
+
+def start(arguments: list, backend: str, workers: int, **environment: str) -> list[subprocess.Popen]:
+    """The processes that train together, or the one that trains alone."""
+    addresses = [f"localhost:{port}" for port in free_ports(workers)]
+    processes = []
+    for index in range(workers):
+        config = {"cluster": {"worker": addresses}, "task": {"type": "worker", "index": index}}
+        own = {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3", **environment}
+        own |= {"TF_CONFIG": json.dumps(config)} if workers > 1 else {}
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        line = [sys.executable, *arguments]
+        processes.append(subprocess.Popen(line, env={**os.environ, **own}, cwd=ROOT, **pipes))
+    return processes
+
+
+def outcomes(processes: list[subprocess.Popen], seconds: float = 600) -> list[tuple[int, str]]:
+    """Exit status and output of each, in the order given; what does not end in time is killed."""
+    found, end = [], time.monotonic() + seconds
+    for process in processes:
+        try:
+            text, _ = process.communicate(timeout=max(1, end - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            text = process.communicate()[0] + "\nTIMED OUT"
+        found.append((process.returncode, text))
+    return found
+
+
+def train(arguments: list, backend: str, workers: int) -> None:
+    """Raises `AssertionError` with the output of a process that fails."""
+    for status, text in outcomes(start(arguments, backend, workers)):
+        assert status == 0, text
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens at."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("localhost", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def weights(folder: pathlib.Path, step: int) -> dict[str, np.ndarray]:
+    """Those that a run had after a step."""
+    from zoo.arrays import load_arrays
+
+    return load_arrays(folder / "training" / f"step-{step:07d}.safetensors")[0]
+
+
+def largest_difference(arrays: dict, others: dict) -> float:
+    """The largest between two sets of weights but for biases of keys, which no softmax depends on."""
+    assert arrays.keys() == others.keys()
+    return max(np.abs(arrays[name] - others[name]).max() for name in arrays if "key_dense/bias" not in name)
+
+
+def kill_worker(arguments: list, folder: pathlib.Path, backend: str, victim: int, step: int) -> list[tuple[int, str]]:
+    """Kills a worker once the checkpoint of a step is there; what became of all of them."""
+    processes, path = start(arguments, backend, 2), folder / "training" / f"state-{step:07d}.safetensors"
+    end = time.monotonic() + 600
+    while not path.exists() and time.monotonic() < end and all(process.poll() is None for process in processes):
+        time.sleep(0.05)
+    processes[victim].send_signal(signal.SIGKILL)
+    return outcomes(processes)
+
+
+def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, victims: tuple = (0, 1), told=print) -> None:
+    """Raises `AssertionError` if two processes are not one, or a killed worker does harm."""
+    train(command(corpora, folder / "one", 10, workers=1), backend, 1)
+    begun = time.monotonic()
+    train(command(corpora, folder / "two", 10), backend, 2)
+    difference = largest_difference(weights(folder / "one", STEPS), weights(folder / "two", STEPS))
+    told(f"{backend}: after {STEPS} updates two processes differ from one by {difference:.1e} at most")
+    told(f"{backend}: two processes took {time.monotonic() - begun:.0f} s")
+    assert difference < 1e-5
+    for victim in victims:
+        run = folder / f"killed-{victim}"
+        results = kill_worker(command(corpora, run, 5), run, backend, victim, 10)
+        status, text = results[1 - victim]
+        told(f"{backend}: worker {victim} killed after update 10; the other ended with status {status} and said:")
+        told("\n".join(text.strip().splitlines()[-3:]))
+        assert results[victim][0] == -signal.SIGKILL
+        assert status != 0, text
+        assert backend != "tensorflow" or "has lost the others" in text, text
+        train(command(corpora, run, 5), backend, 2)
+        difference = largest_difference(weights(folder / "two", STEPS), weights(run, STEPS))
+        told(f"{backend}: the same command went on with it; it differs from the unbroken one by {difference:.1e}")
+        assert difference == 0
+
+
+def multi30k(data: pathlib.Path, folder: pathlib.Path) -> list[pathlib.Path]:
+    """Files of the corpus, and the first sentences of its dev set: a model that is hardly trained translates slowly."""
+    short = []
+    for language in ("en", "de"):
+        short.append(folder / f"dev.{language}")
+        short[-1].write_text("".join((data / f"val.{language}").read_text("utf-8").splitlines(True)[:8]), "utf-8")
+    return [data / "train.en", data / "train.de", *short]
+
+
+def main():
+    default = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", "")) / "translation" / "multi30k"
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--data", type=pathlib.Path, default=default)
+    arguments.add_argument("--backend", choices=["tensorflow", "jax"], default="tensorflow")
+    options = arguments.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        check(multi30k(options.data, folder), folder, options.backend)
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(ROOT))
+    main()

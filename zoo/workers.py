@@ -1,0 +1,150 @@
+"""Processes that train one model together: who this one is, and what they tell one another."""
+
+import atexit
+import contextlib
+import hashlib
+import json
+import pathlib
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+import safetensors.numpy
+
+_LOST = re.compile("unavailable|aborted|collective|connection|deadline|coordination|peer|gloo", re.IGNORECASE)
+_BLOCK = 2**24  # Bytes sent at once.
+
+Message = tuple[Any, Mapping[str, np.ndarray]]  # What JSON can hold, and arrays by name.
+
+
+class Workers:
+    """The processes of a training. All of them run the same program and call the same methods in the same order.
+
+    The files of a run are those of worker 0, the chief; the others write what they need into a folder of their own,
+    which goes when they end, so that nothing but the corpora has to be at hand on every machine.
+
+    Args:
+        index: Which of them this process is, from 0.
+        count: How many there are.
+        devices: How many devices each has.
+        total: `int32 [n] -> int32 [n]`, the sums over the processes, on each of them.
+    """
+
+    def __init__(
+        self, index: int = 0, count: int = 1, devices: int = 1, total: Callable[[np.ndarray], np.ndarray] | None = None
+    ):
+        self.index, self.count, self.devices, self._total = index, count, devices, total
+
+    @property
+    def chief(self) -> bool:
+        """Whether the files of the run are this process's."""
+        return self.index == 0
+
+    @property
+    def replicas(self) -> int:
+        """Devices of all processes."""
+        return self.count * self.devices
+
+    def shared(self, make: Callable[[], Message]) -> Message:
+        """What `make` returns on the chief, on each worker; it is called there only.
+
+        Raises:
+            ValueError: On the others, if `make` fails on the chief, where its own error is raised.
+        """
+        if self.count == 1:
+            return make()
+        if not self.chief:
+            content, arrays = self._send(None)
+            if "error" in content:
+                raise ValueError(f"Worker 0 stopped: {content['error']}")
+            return content["value"], arrays
+        try:
+            value, arrays = make()
+        except Exception as error:
+            self._send(({"error": f"{error}"}, {}))
+            raise
+        self._send(({"value": value}, arrays))
+        return value, arrays
+
+    def check_same(self, name: str, content: bytes) -> None:
+        """Raises `ValueError` on each worker if not all have the same content; the message says who has not."""
+        if self.count == 1:
+            return
+        table = np.zeros((self.count, 8), "int32")
+        table[self.index] = np.frombuffer(hashlib.sha256(content).digest(), "int32")
+        table = self._total(table.reshape(-1)).reshape(table.shape)
+        others = np.flatnonzero((table != table[0]).any(1))
+        if len(others):
+            raise ValueError(
+                f"All workers must have the same {name}. Received: another one than worker 0's on worker "
+                f"{', '.join(map(str, others))}. Start all of them with the same command and the same files."
+            )
+
+    def own_folder(self, folder: pathlib.Path) -> pathlib.Path:
+        """Where this process writes: the folder itself on the chief, on the others one that goes when they end."""
+        if self.chief:
+            return folder
+        own = tempfile.mkdtemp(prefix=f"worker-{self.index}-")
+        atexit.register(shutil.rmtree, own, ignore_errors=True)
+        return pathlib.Path(own) / "run"
+
+    def own_rows(self, rows: int) -> list[slice]:
+        """Which of the rows of an example, a multiple of `replicas`, each device of this process has."""
+        share, first = rows // self.replicas, self.index * self.devices
+        return [slice(i * share, (i + 1) * share) for i in range(first, first + self.devices)]
+
+    def _send(self, message):
+        """The chief's message, on each worker; the others hand in None."""
+        packed = b""
+        if message is not None:
+            text = np.frombuffer(json.dumps(message[0]).encode(), "uint8")
+            arrays = {f"array {name}": np.asarray(array, order="C") for name, array in message[1].items()}
+            packed = safetensors.numpy.save({"text": text, **arrays})
+        blocks, rest = self._total(np.array(divmod(len(packed), _BLOCK), "int32"))
+        words = np.frombuffer(packed + bytes(-len(packed) % _BLOCK), "int32") if packed else None
+        nothing, received = np.zeros(_BLOCK // 4, "int32"), []
+        for number in range(blocks + (rest > 0)):
+            block = nothing if words is None else words[number * len(nothing) :][: len(nothing)]
+            received.append(self._total(block).tobytes())
+        if message is not None:
+            return message
+        arrays = safetensors.numpy.load(b"".join(received)[: blocks * _BLOCK + rest])
+        text = arrays.pop("text").tobytes()
+        return json.loads(text), {name.removeprefix("array "): array for name, array in arrays.items()}
+
+
+ALONE = Workers()
+
+
+@contextlib.contextmanager
+def told_of_lost_workers(workers: Workers) -> Iterator[None]:
+    """Raises `ConnectionError` in place of what a backend says when another worker has gone."""
+    try:
+        yield
+    except Exception as error:
+        backend = type(error).__module__.startswith(("tensorflow", "jax"))
+        if workers.count == 1 or not backend or not _LOST.search(str(error)):
+            raise
+        raise ConnectionError(
+            f"Worker {workers.index} of {workers.count} has lost the others: one of them stopped or cannot be reached, "
+            "and its own output says why. Start all of them again by the same command: the training goes on from the "
+            "last checkpoint."
+        ) from error
+
+
+def workers_of(strategy: Any = None) -> Workers:
+    """Those that a `tf.distribute` strategy or, on JAX, the distribution set in Keras makes train together."""
+    backend = keras.backend.backend()
+    if backend == "tensorflow" and strategy is not None:
+        from zoo.tf.distribution import strategy_workers
+
+        return strategy_workers(strategy)
+    if backend == "jax" and keras.distribution.distribution() is not None:
+        from zoo.jax.distribution import jax_workers
+
+        return jax_workers()
+    return ALONE
