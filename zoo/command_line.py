@@ -182,7 +182,7 @@ def log(text: str) -> None:
 class ProgressBar:
     """A bar on stderr; entered, it gives the function that moves it by a count."""
 
-    def __init__(self, total: int, doing: str):
+    def __init__(self, total: int | None, doing: str):
         self._bar = rich.progress.Progress(console=_errors, transient=True, disable=not _errors.is_terminal)
         self._task = self._bar.add_task(doing, total=total)
 

@@ -126,6 +126,8 @@ def encode_corpus(
     dropout: float = 0.0,
     seed: int | typing.Sequence[int] = 0,
     folder: str | os.PathLike | None = None,
+    least: int = 1,
+    facts: typing.Mapping | None = None,
 ) -> EncodedCorpus:
     """Encodes pairs in one pass.
 
@@ -139,9 +141,11 @@ def encode_corpus(
         seed: Non-negative integers that decide the dropout.
         folder: Where to write the corpus, if it should lie in memory-mapped files; None keeps it in memory.
             The folder appears only when it is complete.
+        least: How many pairs must be left.
+        facts: What else `corpus.json` of the folder shall say.
 
     Raises:
-        ValueError: If `folder` exists already, or no pair is left.
+        ValueError: If `folder` exists already, or fewer pairs are left.
     """
     if folder is not None and os.path.exists(folder):
         raise ValueError(f"{folder} exists already. Read it by EncodedCorpus.open, or delete it to encode again.")
@@ -149,15 +153,15 @@ def encode_corpus(
     if part is not None:
         part.mkdir(parents=True)
     try:
-        facts, sides = _encode_into(part, _numbered(pairs), tokenizer, max_tokens, dropout, seed)
-        if not facts["pairs"]:
+        found, sides = _encode_into(part, numbered(pairs), tokenizer, max_tokens, dropout, seed)
+        if found["pairs"] < least:
             raise ValueError(
-                f"No pair is left to train on. Received: {facts['too_long']['count']} pairs, all "
+                f"No pair is left to train on. Received: {found['too_long']['count']} pairs, all "
                 f"with more than max_tokens={max_tokens} tokens. Give a corpus that has pairs, or raise it."
             )
         if part is None:
-            return EncodedCorpus(*sides, LineNotes(**facts["too_long"]))
-        (part / "corpus.json").write_text(json.dumps(facts, indent=1), "utf-8")
+            return EncodedCorpus(*sides, LineNotes(**found["too_long"]))
+        (part / "corpus.json").write_text(json.dumps({**(facts or {}), **found}, indent=1), "utf-8")
         os.replace(part, folder)
     except BaseException:
         if part is not None:
@@ -229,7 +233,8 @@ class _RowWriter:
         return TokenRows(np.zeros(0, self._dtype), offsets)
 
 
-def _numbered(pairs):
+def numbered(pairs: Pairs) -> typing.Iterator[tuple[int, str, str]]:
+    """(line, source, target) of each pair."""
     if hasattr(pairs, "numbered"):
         return pairs.numbered()
     return ((number, source, target) for number, (source, target) in enumerate(pairs, start=1))

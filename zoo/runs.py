@@ -230,7 +230,8 @@ def train_predictor(
             start_from(initial, predictor)
         restrict(model, settings)
     corpus = encode(predictor.tokenizer)
-    _check_corpus(corpus, folder)
+    content = b"".join(np.ascontiguousarray(array).tobytes() for array in corpus.arrays())
+    check_digest(hashlib.sha256(content).hexdigest(), folder)
     learning = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
     part = "" if learning == model.count_params() else f", of which {learning:,} learn"
     log(f"{model.count_params():,} parameters{part}; vocabulary of {model.config.vocabulary_size:,}")
@@ -266,13 +267,12 @@ def _noisy(corpus, encode, tokenizer, settings):
     return corpus
 
 
-def _check_corpus(corpus, folder):
-    """The digest of the corpus is kept in the folder of a run."""
-    content = b"".join(np.ascontiguousarray(array).tobytes() for array in corpus.arrays())
-    digest, path = hashlib.sha256(content).hexdigest().encode(), folder / "corpus.sha256"
+def check_digest(digest: str, folder: pathlib.Path) -> None:
+    """Keeps the digest of the corpus in the folder of a run; raises `ValueError` if another one is there."""
+    path = folder / "corpus.sha256"
     if not path.exists():
-        write_whole(path, digest)
-    elif path.read_bytes() != digest:
+        write_whole(path, digest.encode())
+    elif path.read_text("utf-8") != digest:
         raise ValueError(
             f"{folder} was begun with another corpus. Use that one to go on, or another folder; nothing was changed."
         )

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import trainer_checks
+import worker_checks
 
 from zoo.batching import BatchStream, token_batches
 from zoo.cluster import read_cluster

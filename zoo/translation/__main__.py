@@ -1,6 +1,7 @@
-"""Command line: `python -m zoo.translation vocabulary | train | evaluate | translate | export`."""
+"""Command line: `python -m zoo.translation vocabulary | prepare | train | evaluate | translate | export`."""
 
 import argparse
+import os
 import pathlib
 import sys
 
@@ -27,14 +28,36 @@ def run_vocabulary(options) -> None:
     print(f"{pairs.report}\n{tokenizer.vocabulary_size} pieces in {options.output}", file=sys.stderr)
 
 
+def run_prepare(options) -> None:
+    """Encodes a parallel corpus of any size into shards, once, for trainings to map; goes on after an interruption."""
+    from zoo.sharded_corpus import prepare_corpus
+    from zoo.tokenizer import Tokenizer
+
+    pairs = _corpus(options)
+    with ProgressBar(None, "encoding") as advance:
+        corpus = prepare_corpus(
+            pairs,
+            Tokenizer.load(options.vocabulary),
+            options.output,
+            max_tokens=options.max_tokens,
+            shard_pairs=options.shard_pairs,
+            processes=options.processes or os.cpu_count(),
+            progress=advance,
+        )
+    pairs.report.too_long = corpus.too_long
+    log(f"{pairs.report}\n{len(corpus):,} pairs in {options.output}")
+
+
 def run_train(options) -> None:
     """Trains a translator, or goes on with one."""
+    from zoo.sharded_corpus import ShardedCorpus, is_prepared
     from zoo.translation import task
 
     dev = _corpus(options, "dev-")
     arguments = command_line.training(options, RECIPES, "zoo.translation")
     arguments["card"].setdefault("bleu", {"tokenize": options.tokenize, "lowercase": options.lowercase})
-    task.train(train_pairs=_corpus(options), dev_pairs=dev, **arguments)
+    pairs = ShardedCorpus.open(options.data) if is_prepared(options.data) else _corpus(options)
+    task.train(train_pairs=pairs, dev_pairs=dev, **arguments)
     arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
 
 
@@ -111,8 +134,16 @@ def _parser():
     vocabulary.add_argument("--size", type=int, default=8000, help="pieces wanted")
     vocabulary.add_argument("--output", required=True, help="file to write")
 
+    prepare = add_command(commands, "prepare", run_prepare)
+    _add_corpus(prepare)
+    prepare.add_argument("--vocabulary", required=True, help="of `vocabulary`")
+    prepare.add_argument("--max-tokens", type=int, default=256, help="longer pairs are left out; 0 leaves out none")
+    prepare.add_argument("--shard-pairs", type=int, default=250_000, help="pairs read into a shard")
+    prepare.add_argument("--processes", type=int, default=0, help="how many encode; 0: as many as there are cores")
+    prepare.add_argument("--output", required=True, help="folder to write")
+
     train = add_command(commands, "train", run_train)
-    _add_corpus(train)
+    _add_corpus(train, others=" or a folder of `prepare`,")
     _add_corpus(train, "dev-")
     command_line.add_training(train, RECIPES)
     train.add_argument("--tokenize", default="13a", help="sacrebleu's tokeniser; none for text tokenised already")
@@ -141,11 +172,11 @@ def _parser():
     return parser
 
 
-def _add_corpus(command, prefix=""):
+def _add_corpus(command, prefix="", others=""):
     group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
     group.add_argument(f"--{prefix}source", help="text file, a sentence a line, gzip or not")
     group.add_argument(f"--{prefix}target", help="its translation, line for line")
-    group.add_argument(f"--{prefix}data", help="instead: a tab-separated file, or tfds:NAME")
+    group.add_argument(f"--{prefix}data", help=f"instead: a tab-separated file,{others} or tfds:NAME")
     group.add_argument(f"--{prefix}columns", type=int, nargs=2, default=(0, 1), help="source and target column, from 0")
     group.add_argument(f"--{prefix}languages", nargs=2, help="source and target feature of a tfds data set")
     group.add_argument(f"--{prefix}split", default="train" if not prefix else "validation", help="of a tfds data set")

@@ -23,8 +23,9 @@ from zoo.config import PAD_ID, Recipe
 from zoo.config_values import to_dict
 from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.models.seq2seq import Seq2Seq
-from zoo.runs import check_settings, choose_weights, prepare_folder, run_vocabulary, train_model
+from zoo.runs import check_digest, check_settings, choose_weights, prepare_folder, run_vocabulary, train_model
 from zoo.scores import Score
+from zoo.sharded_corpus import ShardedCorpus
 from zoo.tokenizer import Tokenizer
 from zoo.translation.data import PairReader
 from zoo.translation.metrics import bleu, chrf
@@ -42,7 +43,7 @@ _BEAM_SIZE, _LENGTH_PENALTY = 4, 0.6  # Vaswani et al. (2017), section 6.1.
 
 def train(
     recipe: Recipe,
-    train_pairs: Pairs,
+    train_pairs: Pairs | ShardedCorpus,
     dev_pairs: Pairs,
     folder: str | pathlib.Path,
     card: dict | None = None,
@@ -55,7 +56,8 @@ def train(
 
     Args:
         recipe: What to train and how. If the corpus gives a smaller vocabulary than asked for, the model is smaller.
-        train_pairs, dev_pairs: Corpora that can be run over again, such as the readers of `zoo.translation.data`.
+        train_pairs, dev_pairs: Corpora that can be run over again, such as the readers of `zoo.translation.data`; the
+            first may be a prepared one instead, whose vocabulary is used.
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself; `bleu` (arguments of `metrics.bleu`) sets the protocol.
         tokenizer: A vocabulary to use; by default one is learned from the training corpus.
@@ -75,12 +77,18 @@ def train(
         _check_sizes(initial.model.config, recipe.model)
         tokenizer = initial.tokenizer
     settings, card = recipe.training, dict(card or {})
-    check_settings(settings, ("bleu", "loss"), _FOR_OTHERS)
+    prepared = isinstance(train_pairs, ShardedCorpus)
+    check_settings(settings, ("bleu", "loss"), (*_FOR_OTHERS, "subword_dropout") if prepared else _FOR_OTHERS)
+    if prepared:
+        tokenizer = _prepared_vocabulary(train_pairs, tokenizer)
     workers = workers_of(strategy)
     folder = prepare_folder(folder, recipe, workers)
     texts = functools.partial(itertools.chain.from_iterable, train_pairs)
     tokenizer = run_vocabulary(folder, tokenizer, texts, recipe, workers)
-    corpus = _encode(train_pairs, tokenizer, settings, folder, log)
+    if prepared:
+        check_digest(train_pairs.digest, folder)
+        log(f"{len(train_pairs):,} pairs, prepared")
+    corpus = train_pairs if prepared else _encode(train_pairs, tokenizer, settings, folder, log)
     dev_pairs = [*dev_pairs]
     if not dev_pairs:
         raise ValueError("The dev corpus has no pair. It decides which checkpoint is kept: give one.")
@@ -182,6 +190,12 @@ def _check_sizes(initial, asked):
         raise ValueError(
             f"The translator to start from has other sizes than the recipe: {values}. Choose its recipe, or set them."
         )
+
+
+def _prepared_vocabulary(corpus, tokenizer):
+    if tokenizer is not None and tokenizer.digest != corpus.tokenizer.digest:
+        raise ValueError("The corpus was prepared with another vocabulary than the one given. Leave that out.")
+    return corpus.tokenizer
 
 
 def _encode(pairs, tokenizer, settings, folder, log):
