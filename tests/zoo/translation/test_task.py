@@ -12,6 +12,7 @@ from zoo.arrays import load_arrays, named_arrays
 from zoo.config import ModelConfig, Recipe, TrainingConfig
 from zoo.config_values import from_dict, to_dict
 from zoo.encoded_corpus import encode_corpus
+from zoo.sharded_corpus import prepare_corpus
 from zoo.tokenizer import Tokenizer, train_tokenizer
 from zoo.translation import task
 from zoo.translation.task import DevSet
@@ -103,6 +104,23 @@ def test_the_dev_loss_is_the_mean_over_real_tokens(trained, corpus):
 
 def run(folder, corpus, recipe=SMALL, **arguments):
     return task.train(recipe, corpus.train[:60], corpus.dev[:8], folder, log=lambda text: None, **arguments)
+
+
+def test_a_prepared_corpus_is_trained_on_like_its_text(corpus, tmp_path):
+    recipe = dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, subword_dropout=0.0, steps=2))
+    pairs = corpus.train[:60]
+    vocabulary = train_tokenizer([text for pair in pairs for text in pair], 300)
+    prepared = prepare_corpus(pairs, vocabulary, tmp_path / "prepared", shard_pairs=25)
+    one = run(tmp_path / "text", corpus, recipe, tokenizer=vocabulary)
+    other = task.train(recipe, prepared, corpus.dev[:8], tmp_path / "run", log=lambda text: None)
+    for name, array in named_arrays(one.model).items():
+        np.testing.assert_array_equal(named_arrays(other.model)[name], array)
+    with pytest.raises(ValueError, match="subword_dropout"):
+        task.train(SMALL, prepared, corpus.dev[:8], tmp_path / "sampled")
+    another = train_tokenizer([text for pair in pairs for text in pair], 310)
+    with pytest.raises(ValueError, match="prepared with another vocabulary"):
+        task.train(recipe, prepared, corpus.dev[:8], tmp_path / "another", tokenizer=another)
+    assert not (tmp_path / "sampled").exists() and not (tmp_path / "another").exists()
 
 
 @pytest.fixture(scope="module")
