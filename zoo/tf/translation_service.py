@@ -58,18 +58,23 @@ class TextService(TranslationService):
     Args:
         tokenizer: A `zoo.tf.tokenizers.GraphTokenizer`.
         max_source_tokens, chunk_tokens: Most tokens of a segment; most source positions decoded at once.
+        max_bytes: Most bytes of a text; longer ones are an error of the call, before anything is decoded.
         weights_of: `weights_of(source [B, S], target [B, T])` to attention weights `[B, T, S]` for alignments.
     """
 
-    def __init__(self, *args, tokenizer, max_source_tokens: int, chunk_tokens: int, weights_of=None, **kwargs):
+    def __init__(
+        self, *args, tokenizer, max_source_tokens: int, chunk_tokens: int, max_bytes: int, weights_of=None, **kwargs
+    ):
         super().__init__(*args, **kwargs)
         self._tokenizer, self._weights_of = tokenizer, weights_of
-        self._max_source_tokens, self._chunk_tokens = max_source_tokens, chunk_tokens
+        self._max_source_tokens, self._chunk_tokens, self._max_bytes = max_source_tokens, chunk_tokens, max_bytes
 
     @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="text")], autograph=False)
     def translate(self, text):
         from zoo.tf.segments import join_texts, segment_counts, split_texts
 
+        message = f"A text may have at most {self._max_bytes} bytes. Cut it, or export with a higher limit."
+        tf.debugging.assert_less_equal(tf.strings.length(text), self._max_bytes, message)
         segments = split_texts(text, self._tokenizer, self._max_source_tokens)
         found = self._decoded(self._tokenizer.source_ids(segments.parts.flat_values))
         ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))

@@ -24,18 +24,23 @@ def export(
     num_return: int = 1,
     alignments: bool = False,
     text: bool = True,
+    max_bytes: int = 100_000,
     pairs: Sequence[tuple[str, str]] = (),
 ) -> dict:
     """Writes a SavedModel after it has shown that it translates as the translator does; see `Translator.export`."""
     if alignments and not text:
         raise ValueError("Alignments are between words, which only a model with text=True has. Leave out one of both.")
+    if max_bytes < 1:
+        raise ValueError(f"`max_bytes` must be at least 1. Received: max_bytes={max_bytes}.")
     search = {"beam_size": beam_size, "length_penalty": length_penalty}
 
     def check(part):
         return {"exported_scores": _checked(translator, served_translate(part, translator), search, pairs)}
 
-    make = functools.partial(_service, translator, search, num_return, alignments, text)
-    return write_service(folder, make, check, {**translator.card, "search": {**search, "num_return": num_return}})
+    make = functools.partial(_service, translator, search, num_return, alignments, text, max_bytes)
+    return write_service(
+        folder, make, check, {**translator.card, "search": {**search, "num_return": num_return, "max_bytes": max_bytes}}
+    )
 
 
 def served_translate(folder: str | os.PathLike, translator) -> Callable[[Sequence[str]], list[str]]:
@@ -55,7 +60,7 @@ def served_translate(folder: str | os.PathLike, translator) -> Callable[[Sequenc
     return lambda texts: [candidates[0].text for candidates in translator.decode(texts, search, 1)]
 
 
-def _service(translator, search, num_return, alignments, text):
+def _service(translator, search, num_return, alignments, text, max_bytes):
     from zoo.tf.translation_service import TextService, TranslationService
     from zoo.translation.translator import MAX_EXTRA_TOKENS
 
@@ -70,6 +75,7 @@ def _service(translator, search, num_return, alignments, text):
         tokenizer=GraphTokenizer(translator.tokenizer),
         max_source_tokens=translator.max_source_tokens,
         chunk_tokens=max(1, translator.batch_tokens // search["beam_size"]),
+        max_bytes=max_bytes,
         weights_of=attention_function(model) if alignments else None,
     )
 

@@ -157,6 +157,7 @@ class Translator(Saveable):
             num_return: Above 1, the texts' signature also gives `n_best` and `n_best_scores`, `[B, num_return]`.
             alignments: Whether it also gives `alignments`: pairs "source-target" of word numbers, for the best.
             text: Whether there is a signature on texts, which needs tensorflow-text, here and where it is loaded.
+            max_bytes: Longer texts are an error of the call, so that none keeps a server busy.
             pairs: Source and reference sentences to score what was written; the scores go into the card.
 
         Raises:

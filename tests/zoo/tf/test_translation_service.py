@@ -46,6 +46,13 @@ def test_texts_are_translated_as_by_the_translator(texts, served, trained):
         assert np.isneginf(scores[len(candidates) :]).all()
 
 
+def test_a_text_over_the_limit_is_refused_and_the_next_is_answered(served):
+    translate = served["serving_default"]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 100000 bytes"):
+        translate(tf.constant(["mano tek", "x" * 100_001]))
+    assert strings(translate(tf.constant(["mano tek"]))["translations"])[0]
+
+
 def test_alignments_are_those_of_the_translator(served, trained):
     found = served["serving_default"](tf.constant(TEXTS))
     expected = trained.translator.align(TEXTS, strings(found["translations"]))

@@ -1,0 +1,120 @@
+"""One exported model under many threads: are the answers those of one thread, do memory and traced graphs grow?
+
+python benchmarks/serving.py --checkpoint translation/tatoeba-en-de --texts texts.txt --requests 10000
+"""
+
+import argparse
+import pathlib
+import random
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import tensorflow as tf
+
+import zoo
+from zoo.tf import graphs
+
+_REPEATED = 200  # Requests that are made again by one thread, to compare.
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--checkpoint", default="translation/tatoeba-en-de", help="name or folder")
+    arguments.add_argument("--texts", required=True, help="a text a line, to make requests of")
+    arguments.add_argument("--threads", type=int, default=32)
+    arguments.add_argument("--requests", type=int, default=10_000)
+    arguments.add_argument("--python", action="store_true", help="the predictor in Python instead of its SavedModel")
+    arguments.add_argument("--seed", type=int, default=1)
+    options = arguments.parse_args()
+    lines = pathlib.Path(options.texts).read_text("utf-8").splitlines()
+    requests = make_requests(lines, options.requests, options.seed)
+    words = sum(len(request.split()) for request in requests) / len(requests)
+    print(f"{len(requests):,} requests of {words:.1f} words on average, {options.threads} threads", flush=True)
+    traced = traces()
+    loaded = zoo.load(options.checkpoint)
+    with tempfile.TemporaryDirectory() as folder:
+        answer = in_python(loaded) if options.python else exported(loaded, folder)
+        answers, begun = {}, time.perf_counter()
+        start = threading.Barrier(options.threads)
+
+        def client(number):
+            start.wait()  # All first requests come at once, on a model that nobody has called yet.
+            for i in range(number, len(requests), options.threads):
+                answers[i] = answer(requests[i])
+                if i % max(1, len(requests) // 10) == 0:
+                    print(f"{len(answers):6,} answered: {resident():,} MB, {len(traced)} graphs", flush=True)
+
+        with ThreadPoolExecutor(options.threads) as pool:
+            [*pool.map(client, range(options.threads))]
+        seconds = time.perf_counter() - begun
+        print(
+            f"{len(answers):,} answered, {len(answers) / seconds:.1f} a second: {resident():,} MB, {len(traced)} graphs"
+        )
+        chosen = random.Random(options.seed).sample(range(len(requests)), min(_REPEATED, len(requests)))
+        different = [i for i in chosen if answer(requests[i]) != answers[i]]
+        print(f"{len(different)} of {len(chosen)} answers differ from those of one thread")
+        raise SystemExit(bool(different))
+
+
+def make_requests(lines, count, seed):
+    """Texts of one to four lines, some cut, so that lengths are as random as users are."""
+    rng = random.Random(seed)
+    requests = []
+    for _ in range(count):
+        words = " ".join(rng.choices(lines, k=rng.choice((1, 1, 1, 2, 4)))).split()
+        requests.append(" ".join(words[: rng.randint(1, len(words))]) if words else "")
+    return requests
+
+
+def exported(loaded, folder):
+    """`text -> answer` by the SavedModel, whose graphs are those that it was written with."""
+    path = pathlib.Path(folder) / "served"
+    loaded.export(path)
+    module = tf.saved_model.load(str(path))
+    function = module.signatures["serving_default"]
+    names = [*function.structured_input_signature[1]]
+
+    def answer(text):
+        found = function(**{name: tf.constant([text.split()] if name == "words" else [text]) for name in names})
+        return [value.numpy().tolist()[0] for name, value in sorted(found.items()) if value.dtype == tf.string]
+
+    return answer
+
+
+def in_python(loaded):
+    """`text -> answer` by the predictor."""
+    name = next(name for name in ("translate", "classify", "tag", "parse") if hasattr(loaded, name))
+    method = getattr(loaded, name)
+
+    def answer(text):
+        (found,) = method([text.split()] if name == "tag" else [text])
+        return found if name in ("translate", "tag") else found[0] if name == "classify" else str(found)
+
+    return answer
+
+
+def traces():
+    """A list that gets an element whenever a function of a predictor made later is traced."""
+    traced, original = [], graphs.graph_function
+
+    def counting(function, *options):
+        def counted(*arguments):
+            traced.append(function)
+            return function(*arguments)
+
+        return original(counted, *options)
+
+    graphs.graph_function = counting
+    return traced
+
+
+def resident():
+    """Resident memory of this process in MB."""
+    pages = int(pathlib.Path("/proc/self/statm").read_text("utf-8").split()[1])
+    return pages * 4096 // 1_000_000
+
+
+if __name__ == "__main__":
+    main()
