@@ -8,12 +8,12 @@ import sys
 import tempfile
 
 import rich.console
-import rich.markup
 import rich.table
 
 import zoo
 from zoo import command_line
 from zoo.command_line import add_command
+from zoo.terminal import cell
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def run_list(options) -> None:
         scores = [_told(score) for score in card.get("scores", [])]
         lines = [str(card.get(key, "unknown")) for key in ("data", "licence")] + scores
         texts = card["name"], f"{card['parameters']:,}", str(card["megabytes"]), "\n".join(lines)
-        table.add_row(*map(rich.markup.escape, texts))
+        table.add_row(*map(cell, texts))
     rich.console.Console().print(table)
 
 
@@ -83,7 +83,7 @@ def _show(symptoms):
     console = rich.console.Console()
     for what, well, seen in symptoms:
         failed |= well is False
-        console.print(f"{signs[well]}  {rich.markup.escape(what)}: {rich.markup.escape(seen)}", soft_wrap=True)
+        console.print(f"{signs[well]}  {cell(what)}: {cell(seen)}", soft_wrap=True)
     return int(failed)
 
 

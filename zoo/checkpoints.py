@@ -14,6 +14,7 @@ from zoo import downloads
 from zoo.arrays import new_folder
 
 CARD, CONFIG, WEIGHTS, VOCABULARY = "card.json", "config.json", "model.safetensors", "vocabulary.model"
+FORMAT = 1  # Of a folder as it is written here; to rise when an older version could not read it, or would wrongly.
 CATALOGUE = pathlib.Path(__file__).parent / "weights"
 
 
@@ -57,6 +58,7 @@ def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bo
     }
     card = {
         **checkpoint.card,
+        "format": FORMAT,
         "parameters": sum(a.size for a in arrays.values()),
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
@@ -110,6 +112,15 @@ def read_card(folder: str | os.PathLike) -> dict:
         raise ValueError(f"{path} is not JSON: {error}. Fetch or write the checkpoint again.") from error
     if not isinstance(card, dict) or "task" not in card or not isinstance(card.get("files"), dict):
         raise ValueError(f"{path} must be an object with `task` and `files`. Fetch or write the checkpoint again.")
+    if not isinstance(card.get("format", 1), int) or card.get("format", 1) > FORMAT:
+        raise ValueError(
+            f"{path} has the format {card['format']!r}; this version reads those up to {FORMAT}. Upgrade this package."
+        )
+    if others := card["files"].keys() - {CONFIG, WEIGHTS, VOCABULARY}:
+        raise ValueError(
+            f"{path} must name {CONFIG}, {WEIGHTS} and {VOCABULARY}. Received: {', '.join(map(repr, sorted(others)))} as "
+            "well."
+        )
     return card
 
 

@@ -14,6 +14,7 @@ from zoo.config import Recipe
 from zoo.config_values import override
 from zoo.quiet import quiet_start
 from zoo.reading import read_lines
+from zoo.terminal import escaped, line
 
 CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.
 _errors = rich.console.Console(stderr=True)
@@ -31,7 +32,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, bac
                 import keras  # noqa: F401 (starts the backend)
         return options.run(options) or 0
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
-        print(f"error: {line(str(error))}", file=sys.stderr)
+        print(f"error: {escaped(line(str(error)))}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
@@ -169,14 +170,9 @@ def strategy(name: str | None) -> Any:
     )
 
 
-def line(text: str) -> str:
-    """The text without the line breaks in it, of all kinds: line n answers line n."""
-    return " ".join(text.splitlines())
-
-
 def log(text: str) -> None:
-    """Prints a text to stderr as it stands."""
-    _errors.print(text, highlight=False, markup=False, soft_wrap=True)
+    """Prints a text to stderr, without markup."""
+    _errors.print(escaped(text), highlight=False, markup=False, soft_wrap=True)
 
 
 class ProgressBar:

@@ -7,6 +7,8 @@ import keras
 import rich.console
 import rich.progress
 
+from zoo.terminal import escaped
+
 
 class Progress:
     """A bar of updates with loss and target tokens per second, on stderr.
@@ -60,7 +62,7 @@ class Progress:
     def report(self, figures: Mapping[str, object]) -> None:
         """Prints the figures of a stretch on a line of their own."""
         texts = (f"{name} {_shown(value)}" for name, value in figures.items())
-        self._console.print("  ".join(texts), highlight=False, soft_wrap=True, markup=False)
+        self._console.print(escaped("  ".join(texts)), highlight=False, soft_wrap=True, markup=False)
 
 
 class _MoveBar(keras.callbacks.Callback):

@@ -40,7 +40,7 @@ def contents(folder):
 def test_what_was_written_comes_back_bit_for_bit(tmp_path, checkpoint):
     card = write_checkpoint(tmp_path / "new" / "checkpoint", checkpoint)
     found = read_checkpoint(tmp_path / "new" / "checkpoint")
-    assert found.card == card == {**checkpoint.card, "parameters": 40, "files": card["files"]}
+    assert found.card == card == {**checkpoint.card, "format": 1, "parameters": 40, "files": card["files"]}
     assert found.config == checkpoint.config and found.vocabulary == checkpoint.vocabulary
     assert found.arrays.keys() == checkpoint.arrays.keys()
     for name, array in checkpoint.arrays.items():

@@ -10,7 +10,8 @@ import rich.table
 from zoo import command_line
 from zoo.classification.data import open_examples
 from zoo.classification.recipes import RECIPES
-from zoo.command_line import CORPUS, ProgressBar, add_command, corpus, line, log
+from zoo.command_line import CORPUS, ProgressBar, add_command, corpus, log
+from zoo.terminal import answer, cell, line
 
 DEFAULT_CHECKPOINT = "classification/sst2"
 
@@ -42,9 +43,11 @@ def run_evaluate(options) -> None:
     _log_cut(classifier, [example.texts[0] if len(example.texts) == 1 else example.texts for example in examples])
     for score in scores:
         print(score)
-    table = rich.table.Table("class", *(rich.table.Column(name, justify="right") for name in classifier.labels))
+    table = rich.table.Table(
+        "class", *(rich.table.Column(name, justify="right") for name in map(cell, classifier.labels))
+    )
     for name, counts in zip(classifier.labels, matrix):
-        table.add_row(name, *(f"{count:,}" for count in counts))
+        table.add_row(cell(name), *(f"{count:,}" for count in counts))
     rich.console.Console().print(table)
     if options.picture:
         draw_confusion(matrix, classifier.labels, options.picture)
@@ -61,7 +64,7 @@ def run_classify(options) -> None:
     with ProgressBar(len(texts), "classifying") as advance:
         found = classifier.classify(texts, advance)
     for label, probability in found:
-        print(f"{line(label)}\t{probability:.4f}")
+        answer(f"{line(label)}\t{probability:.4f}")
     _log_cut(classifier, texts)
 
 

@@ -8,6 +8,7 @@ from zoo import command_line
 from zoo.command_line import ProgressBar, add_command
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import RECIPES
+from zoo.terminal import answer
 
 DEFAULT_CHECKPOINT = "labelling/masc-pos"
 
@@ -45,7 +46,7 @@ def run_tag(options) -> None:
     with ProgressBar(len(sentences), "tagging") as advance:
         found = zoo.load(options.checkpoint).tag(sentences, advance)
     for words, labels in zip(sentences, found):
-        print(" ".join(f"{word}_{label}" for word, label in zip(words, labels)))
+        answer(" ".join(f"{word}_{label}" for word, label in zip(words, labels)))
 
 
 def run_export(options) -> None:

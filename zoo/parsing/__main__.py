@@ -8,8 +8,9 @@ import rich.console
 import rich.table
 
 from zoo import command_line
-from zoo.command_line import ProgressBar, add_command, line, log
+from zoo.command_line import ProgressBar, add_command, log
 from zoo.parsing.recipes import RECIPES
+from zoo.terminal import answer, cell, line
 
 DEFAULT_CHECKPOINT = "parsing/genia"
 
@@ -55,7 +56,7 @@ def run_evaluate(options) -> None:
     table = rich.table.Table("label", *numbers)
     for label, wanted, own, common in label_table(gold, found):
         recall, precision = (f"{100 * common / total:.1f}" if total else "" for total in (wanted, own))
-        table.add_row(label, f"{wanted:,}", recall, precision, f"{200 * common / (wanted + own):.1f}")
+        table.add_row(cell(label), f"{wanted:,}", recall, precision, f"{200 * common / (wanted + own):.1f}")
     rich.console.Console().print(table)
 
 
@@ -70,14 +71,14 @@ def run_parse(options) -> None:
         found = zoo.load(options.checkpoint).parse(sentences, advance)
     for tree in found:
         if tree is None:
-            print()
+            answer("")
         elif options.draw is None:
-            print(line(bracketed(tree)))
+            answer(line(bracketed(tree)))
         else:
             from nltk.tree.prettyprinter import TreePrettyPrinter
 
             picture = TreePrettyPrinter(tree)
-            print(picture.svg() if options.draw == "svg" else picture.text())
+            answer(picture.svg() if options.draw == "svg" else picture.text())
 
 
 def run_export(options) -> None:

@@ -6,7 +6,8 @@ import pathlib
 import sys
 
 from zoo import command_line
-from zoo.command_line import ProgressBar, add_command, corpus, line, log
+from zoo.command_line import ProgressBar, add_command, corpus, log
+from zoo.terminal import answer, line
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
@@ -103,7 +104,7 @@ def run_translate(options) -> None:
             if options.alignments:
                 links = translator.align([text], [candidate.text])[0].links
                 columns.append(" ".join(f"{source}-{target}" for source, target in links))
-            print("\t".join(columns))
+            answer("\t".join(columns))
 
 
 def run_export(options) -> None:

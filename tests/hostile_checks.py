@@ -1,0 +1,124 @@
+"""Texts that nobody should send, through the predictors, the commands and the SavedModels of what is shipped.
+
+python tests/hostile_checks.py --texts 500 --long 1000000
+"""
+
+import argparse
+import os
+import pathlib
+import pty
+import random
+import subprocess
+import sys
+import tempfile
+import unicodedata
+
+import zoo
+
+ROOT = pathlib.Path(__file__).parents[1]
+COMMANDS = {"translation": "translate", "classification": "classify", "labelling": "tag", "parsing": "parse"}
+PIECES = [
+    *("\x00", "\x07", "\x08", "\t", "\r", "\x0b", "\x1b[31m", "\x1b]0;title\x07", "\x1b[2J", "\x7f", "\x85", "\x9b1m"),
+    *("\u202e", "\u2066", "\u200b", "\u200d", "\ufeff", "\u2028", "\u2029", "\xa0", "\u3000", "\ufffd", "\U0010ffff"),
+    *("\ud800", "\udfff", "\udc80", "<s>", "</s>", "<pad>", "<unk>", "<0x41>", "[CLS]", "[SEP]", "[MASK]", "[PAD]"),
+    *("\u2581", "▁the", "##ing", "(S", ")", "((", "-LRB-", "TOP", "_", "\\", "%s", "{0}", "'", '"', "[bold]", "|||"),
+    *("Ａ", "ﬁ", "ß", "İ", "🏳️‍🌈", "漢字", "עברית", "e" + "\u0301" * 40, "𝔘", "0", "the", "dog", "runs", "."),
+]
+
+
+def texts(count: int, longest: int, seed: int = 1) -> list[str]:
+    """Each piece alone, random mixtures of them, both normal forms of one text, and one long word and long line."""
+    rng = random.Random(seed)
+    mixed = ["".join(rng.choices([*PIECES, " "], k=rng.randint(1, 12))) for _ in range(count)]
+    accents = "Où était l'élève ? Ångström, naïve, Ἀθῆναι."
+    forms = [unicodedata.normalize(form, accents) for form in ("NFC", "NFD", "NFKC", "NFKD")]
+    return ["", " ", *PIECES, *mixed, *forms, "x" * longest, "a b " * (longest // 4)]
+
+
+def check(name: str, count: int, longest: int, told=print) -> None:
+    """Raises `AssertionError` if a text has no answer, or an answer steers a terminal."""
+    hostile, task = texts(count, longest), name.split("/")[0]
+    loaded = zoo.load(name)
+    words = task == "labelling"
+    method = getattr(loaded, COMMANDS[task])
+    answers = method([text.split() for text in hostile] if words else hostile)
+    assert len(answers) == len(hostile)
+    told(f"{name}: {len(answers):,} answers by the predictor", flush=True)
+
+    lines = [" ".join(text.splitlines()) for text in hostile]
+    content = b"".join(line.encode("utf-8", "surrogatepass") + b"\n" for line in lines)  # No UTF-8, in places.
+    command = [sys.executable, "-m", f"zoo.{task}", COMMANDS[task], "--checkpoint", name]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    found = subprocess.run(command, input=content, capture_output=True, env=environment, cwd=ROOT)
+    assert found.returncode == 0, found.stderr[-2000:]
+    assert found.stdout.count(b"\n") == len(lines) and found.stdout.decode("utf-8")
+    told(f"{name}: {len(lines):,} lines by the command", flush=True)
+
+    shown = on_terminal(command, content[:20_000].rpartition(b"\n")[0] + b"\n", environment)
+    unsafe = [byte for byte in b"\x00\x07\x08\x0b\x0c\x1b\x7f" if byte in shown]
+    assert not unsafe, unsafe
+    told(f"{name}: {len(shown):,} bytes on a terminal, none of them steers it", flush=True)
+
+    exported(loaded, hostile, told, name)
+
+
+def on_terminal(command, content, environment):
+    """What a command writes to standard output if that is a terminal."""
+    ours, its = pty.openpty()
+    with tempfile.TemporaryFile() as source:
+        source.write(content)
+        source.seek(0)
+        process = subprocess.Popen(
+            command, stdin=source, stdout=its, stderr=subprocess.DEVNULL, env=environment, cwd=ROOT
+        )
+    os.close(its)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 2**16)
+        except OSError:  # The other end is closed.
+            break
+        shown += part
+    os.close(ours)
+    assert process.wait() == 0
+    return shown
+
+
+def exported(loaded, hostile, told, name):
+    """The SavedModel has an answer to each text, in a batch, and says so of what is over its limit."""
+    import tensorflow as tf
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "served"
+        card = loaded.export(path)
+        module = tf.saved_model.load(str(path))
+        function = module.signatures["serving_default"]
+        (argument,) = function.structured_input_signature[1]
+        raw, refused = [text.encode("utf-8", "surrogatepass") for text in hostile], 0
+        if limit := card.get("max_bytes"):
+            for text in [text for text in raw if len(text) > limit]:
+                try:
+                    function(tf.constant([text]))
+                except tf.errors.InvalidArgumentError:
+                    refused += 1
+            assert refused == sum(len(text) > limit for text in raw)
+            raw = [text for text in raw if len(text) <= limit]
+        given = tf.constant(raw) if argument == "text" else tf.ragged.constant([t.split() for t in raw]).to_tensor()
+        answers = {len(values) for values in function(**{argument: given}).values()}
+        assert answers == {len(raw)}
+        told(f"{name}: {len(raw):,} answers by the SavedModel, {refused} texts over its limit refused", flush=True)
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--texts", type=int, default=500, help="random mixtures")
+    arguments.add_argument("--long", type=int, default=1_000_000, help="characters of the long texts")
+    arguments.add_argument("--checkpoints", nargs="*")
+    options = arguments.parse_args()
+    names = [card["name"] for card in zoo.list() if card["name"].split("/")[0] in COMMANDS]
+    for name in options.checkpoints or names:
+        check(name, options.texts, options.long)
+
+
+if __name__ == "__main__":
+    main()
