@@ -1,6 +1,7 @@
 """Weights as named arrays, in safetensors files that are written whole or not at all."""
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -11,6 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import numpy as np
 import safetensors
 import safetensors.numpy
+
+_UNWRITABLE = "could not be written"
 
 
 def named_arrays(model) -> dict[str, np.ndarray]:
@@ -108,15 +111,28 @@ def _digest(arrays, text):
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
     """Writes a file so that nobody ever sees a part of it, not even after a power cut."""
     temporary = f"{os.fspath(path)}.{os.getpid()}.part"
+    with told_if_unwritable(path):
+        try:
+            with open(temporary, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            pathlib.Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+@contextlib.contextmanager
+def told_if_unwritable(path: str | os.PathLike) -> Iterator[None]:
+    """Makes the errors of a full disk or a folder of others, in this block, name what was to be written."""
     try:
-        with open(temporary, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        pathlib.Path(temporary).unlink(missing_ok=True)
-        raise
+        yield
+    except OSError as error:
+        if _UNWRITABLE in str(error):
+            raise
+        text = f"{os.fspath(path)} {_UNWRITABLE} ({error.strerror or error}); what was there before is whole"
+        raise OSError(error.errno or errno.EIO, text) from error
 
 
 def _some(names: Iterable[str]) -> str:
@@ -135,10 +151,11 @@ def new_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     if folder.exists():
         raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
     part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-    part.mkdir(parents=True)
-    try:
-        yield part
-        os.rename(part, folder)
-    except BaseException:
-        shutil.rmtree(part, ignore_errors=True)
-        raise
+    with told_if_unwritable(folder):
+        part.mkdir(parents=True)
+        try:
+            yield part
+            os.rename(part, folder)
+        except BaseException:
+            shutil.rmtree(part, ignore_errors=True)
+            raise

@@ -118,8 +118,7 @@ def read_card(folder: str | os.PathLike) -> dict:
         )
     if others := card["files"].keys() - {CONFIG, WEIGHTS, VOCABULARY}:
         raise ValueError(
-            f"{path} must name {CONFIG}, {WEIGHTS} and {VOCABULARY}. Received: {', '.join(map(repr, sorted(others)))} as "
-            "well."
+            f"{path} must name {CONFIG}, {WEIGHTS} and {VOCABULARY}. Received: {', '.join(map(repr, sorted(others)))}."
         )
     return card
 

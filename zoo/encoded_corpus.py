@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
+from zoo.arrays import told_if_unwritable, write_whole
 from zoo.config import START_ID
 from zoo.reading import LineNotes
 from zoo.token_rows import TokenRows
@@ -161,7 +162,7 @@ def encode_corpus(
             )
         if part is None:
             return EncodedCorpus(*sides, LineNotes(**found["too_long"]))
-        (part / "corpus.json").write_text(json.dumps({**(facts or {}), **found}, indent=1), "utf-8")
+        write_whole(part / "corpus.json", json.dumps({**(facts or {}), **found}, indent=1).encode())
         os.replace(part, folder)
     except BaseException:
         if part is not None:
@@ -222,14 +223,16 @@ class _RowWriter:
         if self._file is None:
             self._ids.append(ids)
         else:
-            self._file.write(ids.tobytes())
+            with told_if_unwritable(self._file.name):
+                self._file.write(ids.tobytes())
 
     def close(self):
         offsets = np.cumsum(np.concatenate(self._lengths))
         if self._file is None:
             return TokenRows(np.concatenate([np.zeros(0, self._dtype), *self._ids]), offsets)
-        self._file.close()
-        offsets.tofile(f"{self._path}.offsets")
+        with told_if_unwritable(self._file.name):
+            self._file.close()
+        write_whole(f"{self._path}.offsets", offsets.tobytes())
         return TokenRows(np.zeros(0, self._dtype), offsets)
 
 

@@ -1,5 +1,6 @@
 """A SavedModel folder that is declared written when it has answered as the model in Python does."""
 
+import errno
 import json
 import os
 import pathlib
@@ -35,7 +36,10 @@ def write_service(
 
     with new_folder(folder) as part:
         service = make_service()
-        tf.saved_model.save(service, str(part), signatures=service.signatures())
+        try:
+            tf.saved_model.save(service, str(part), signatures=service.signatures())
+        except tf.errors.OpError as error:
+            raise OSError(errno.EIO, error.message) from error
         card = {**card, **check(part)}
         (part / CARD).parent.mkdir(exist_ok=True)
         write_whole(part / CARD, (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())

@@ -1,5 +1,7 @@
 """An interrupted run ends as one without a break, on TensorFlow and on JAX."""
 
+import errno
+import itertools
 import os
 import pathlib
 import subprocess
@@ -57,6 +59,26 @@ def test_dropout_is_on_in_the_tests_above(tmp_path):
         for name, make_model in (("a", lambda: make(dropout=0.3)), ("b", without))
     ]
     assert np.abs(kernels[0] - kernels[1]).max() > 1e-3
+
+
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 7, 11])
+def test_a_full_disk_stops_a_run_and_harms_nothing(number, tmp_path, monkeypatch):
+    """At the n-th file that is written; with room again, the run ends with the bits of one without a break."""
+    _, expected = run_interrupted(lambda: make(dropout=0.3), tmp_path / "whole", [])
+    fsync, calls = os.fsync, itertools.count(1)
+
+    def full(descriptor):
+        if next(calls) == number:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        fsync(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=r"safetensors could not be written|log\.jsonl could not be written") as told:
+            run_interrupted(lambda: make(dropout=0.3), tmp_path / "run", [])
+    assert told.value.errno == errno.ENOSPC and not [*tmp_path.glob("run/**/*.part")]
+    _, found = run_interrupted(lambda: make(dropout=0.3), tmp_path / "run", [])
+    assert_same(found, expected)
 
 
 def test_a_finished_run_is_not_trained_again(tmp_path):
