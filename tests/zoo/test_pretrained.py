@@ -109,6 +109,7 @@ def test_hidden_states_are_those_of_the_paper(tmp_path, prefix):
     np.testing.assert_allclose(alone[mask], bert(arrays, ids, 0 * segments, mask)[mask], atol=2e-5)
 
 
+@pytest.mark.slow
 def test_embeddings_are_means_of_length_one(tmp_path):
     arrays = random_arrays()
     encoder = load_bert(write(tmp_path / "a", arrays))

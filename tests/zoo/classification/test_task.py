@@ -37,6 +37,7 @@ def test_the_checkpoint_is_the_classifier(trained, files):
     assert card["weights"] in ("average", "best", "mean of both") and card["max_tokens"] == 32
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path, break_at_look):
     """To the same weights; with another corpus it is refused."""
     readers = open_examples(files.train), open_examples(files.dev)

@@ -106,6 +106,7 @@ def run(folder, corpus, recipe=SMALL, **arguments):
     return task.train(recipe, corpus.train[:60], corpus.dev[:8], folder, log=lambda text: None, **arguments)
 
 
+@pytest.mark.slow
 def test_a_prepared_corpus_is_trained_on_like_its_text(corpus, tmp_path):
     recipe = dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, subword_dropout=0.0, steps=2))
     pairs = corpus.train[:60]

@@ -186,6 +186,7 @@ NASTY = {
 }
 
 
+@pytest.mark.slow
 def test_nasty_texts_harm_nobody(translator, sources):
     names, texts = zip(*NASTY.items())
     company = [text for pair in zip(texts, sources) for text in pair]
