@@ -76,7 +76,7 @@ class Workers:
             return
         table = np.zeros((self.count, 8), "int32")
         table[self.index] = np.frombuffer(hashlib.sha256(content).digest(), "int32")
-        table = self._total(table.reshape(-1)).reshape(table.shape)
+        table = self._sum(table.reshape(-1)).reshape(table.shape)
         others = np.flatnonzero((table != table[0]).any(1))
         if len(others):
             raise ValueError(
@@ -97,6 +97,10 @@ class Workers:
         share, first = rows // self.replicas, self.index * self.devices
         return [slice(i * share, (i + 1) * share) for i in range(first, first + self.devices)]
 
+    def _sum(self, values):
+        with told_of_lost_workers(self):
+            return self._total(values)
+
     def _send(self, message):
         """The chief's message, on each worker; the others hand in None."""
         packed = b""
@@ -104,15 +108,16 @@ class Workers:
             text = np.frombuffer(json.dumps(message[0]).encode(), "uint8")
             arrays = {f"array {name}": np.asarray(array, order="C") for name, array in message[1].items()}
             packed = safetensors.numpy.save({"text": text, **arrays})
-        blocks, rest = self._total(np.array(divmod(len(packed), _BLOCK), "int32"))
-        words = np.frombuffer(packed + bytes(-len(packed) % _BLOCK), "int32") if packed else None
-        nothing, received = np.zeros(_BLOCK // 4, "int32"), []
-        for number in range(blocks + (rest > 0)):
-            block = nothing if words is None else words[number * len(nothing) :][: len(nothing)]
-            received.append(self._total(block).tobytes())
+        blocks, rest = self._sum(np.array(divmod(len(packed), _BLOCK), "int32")).tolist()
+        size, received = blocks * _BLOCK + rest, []
+        for first in range(0, size, _BLOCK):
+            part = packed[first : first + _BLOCK]
+            words = np.zeros(-(-min(_BLOCK, size - first) // 4), "int32")
+            words.view("uint8")[: len(part)] = np.frombuffer(part, "uint8")
+            received.append(self._sum(words).tobytes())
         if message is not None:
             return message
-        arrays = safetensors.numpy.load(b"".join(received)[: blocks * _BLOCK + rest])
+        arrays = safetensors.numpy.load(b"".join(received)[:size])
         text = arrays.pop("text").tobytes()
         return json.loads(text), {name.removeprefix("array "): array for name, array in arrays.items()}
 
