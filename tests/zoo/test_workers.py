@@ -164,11 +164,32 @@ def test_what_is_no_cluster_is_refused(text, monkeypatch):
         read_cluster()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("backend, victims", [("tensorflow", [1]), ("jax", [])])
-def test_two_processes_train_as_one(backend, victims, tmp_path):
-    """On Multi30k; `python tests/worker_checks.py` kills more."""
+@pytest.fixture
+def files(tmp_path):
+    """Multi30k, with a short dev set."""
     data = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", ""), "translation", "multi30k")
     if not data.exists():
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k")
-    worker_checks.check(worker_checks.multi30k(data, tmp_path), tmp_path, backend, victims)
+    return worker_checks.multi30k(data, tmp_path)
+
+
+@pytest.mark.slow
+def test_a_seed_gives_the_same_run_twice(files, tmp_path):
+    """To the bit, in processes that hash strings differently, on as many threads as there are, with all dropout."""
+    rates = [f"model.{name}=0.2" for name in ("dropout", "attention_dropout", "activation_dropout")]
+    rates += ["training.subword_dropout=0.1", "training.steps=6"]
+    found = []
+    for number in ("1", "2"):
+        command = worker_checks.command(files, tmp_path / number, 3, workers=1)
+        command += [item for rate in rates for item in ("--set", rate)]
+        ((status, text),) = worker_checks.outcomes(worker_checks.start(command, "tensorflow", 1, PYTHONHASHSEED=number))
+        assert status == 0, text
+        found.append((tmp_path / number / "checkpoint" / "model.safetensors").read_bytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend, victims", [("tensorflow", [1]), ("jax", [])])
+def test_two_processes_train_as_one(backend, victims, files, tmp_path):
+    """On Multi30k; `python tests/worker_checks.py` kills more."""
+    worker_checks.check(files, tmp_path, backend, victims)
