@@ -44,8 +44,8 @@ minilm)
     ;;
 linear)
     train "$genia/train.trees" "$genia/dev.trees" genia-linear model.vocabulary_size=3000 model.dropout=0.1 \
-        training.batch_tokens=2048 training.steps=2400 training.warmup_steps=300 training.cooldown_steps=2000 \
-        training.evaluate_every=1200 training.average=1 -- --recipe linear
+        training.batch_tokens=2048 training.steps=5000 training.warmup_steps=400 training.cooldown_steps=4400 \
+        training.evaluate_every=1000 training.average=1 -- --recipe linear
     ;;
 craft)
     train "$craft/train.trees.gz" "$craft/dev.trees" craft $sizes $dry training.steps=2200 \
