@@ -21,6 +21,13 @@ def sum_over_replicas(value: Any) -> Any:
     return _context().all_reduce("sum", value)
 
 
+def spans_processes(strategy: Any) -> bool:
+    """Whether a `tf.distribute` strategy makes several processes train together."""
+    import tensorflow as tf
+
+    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+
+
 def _context():
     if keras.backend.backend() != "tensorflow":
         return None

@@ -3,6 +3,8 @@
 import keras
 from keras import ops, tree
 
+from keras_transformer.ops.replicas import spans_processes
+
 
 def prepare_replicas(model: keras.Model) -> keras.Model:
     """Makes `model.fit` train on every batch under a `tf.distribute` strategy; needed on TensorFlow only.
@@ -39,7 +41,7 @@ def prepare_replicas(model: keras.Model) -> keras.Model:
 
     # Past Keras's tracking of attributes.
     object.__setattr__(model, "_maybe_symbolic_build", build_from_description)
-    if _of_several_processes(strategy):
+    if spans_processes(strategy):
         for name in ("train_step", "test_step"):
             object.__setattr__(model, name, _with_axis(getattr(model, name)))
     return model
@@ -48,12 +50,6 @@ def prepare_replicas(model: keras.Model) -> keras.Model:
 def _of_one_replica(spec):
     """The description of what a replica gets, of a spec that describes what all of a process get."""
     return getattr(spec, "_value_specs", [spec])[0]
-
-
-def _of_several_processes(strategy):
-    import tensorflow as tf
-
-    return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
 
 
 def _with_axis(step):
