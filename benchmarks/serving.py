@@ -36,11 +36,12 @@ def main():
     loaded = zoo.load(options.checkpoint)
     with tempfile.TemporaryDirectory() as folder:
         answer = in_python(loaded) if options.python else exported(loaded, folder)
+        answer(requests[0])  # Warm: TensorFlow prepares a loaded graph in each thread that calls it before that is done.
         answers, begun = {}, time.perf_counter()
         start = threading.Barrier(options.threads)
 
         def client(number):
-            start.wait()  # All first requests come at once, on a model that nobody has called yet.
+            start.wait()  # All first requests come at once.
             for i in range(number, len(requests), options.threads):
                 answers[i] = answer(requests[i])
                 if i % max(1, len(requests) // 10) == 0:
