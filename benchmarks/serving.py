@@ -36,7 +36,7 @@ def main():
     loaded = zoo.load(options.checkpoint)
     with tempfile.TemporaryDirectory() as folder:
         answer = in_python(loaded) if options.python else exported(loaded, folder)
-        answer(requests[0])  # Warm: TensorFlow prepares a loaded graph in each thread that calls it before that is done.
+        answer(requests[0])  # TensorFlow prepares a graph in each thread that calls it before one has done so.
         answers, begun = {}, time.perf_counter()
         start = threading.Barrier(options.threads)
 
