@@ -96,19 +96,26 @@ def exported(loaded, hostile, told, name):
         function = module.signatures["serving_default"]
         (argument,) = function.structured_input_signature[1]
         raw, refused = [text.encode("utf-8", "surrogatepass") for text in hostile], 0
-        if limit := card.get("max_bytes"):
-            for text in [text for text in raw if len(text) > limit]:
-                try:
-                    function(tf.constant([text]))
-                except tf.errors.InvalidArgumentError:
-                    refused += 1
-            assert refused == sum(len(text) > limit for text in raw)
-            raw = [text for text in raw if len(text) <= limit]
-        long = [text for text in raw if len(text) >= _LONG]  # One by one: a batch is as wide as its longest sentence.
-        for batch in ([text for text in raw if len(text) < _LONG], *([text] for text in long)):
+
+        def answer(batch):
             texts = argument == "text"
             given = tf.constant(batch) if texts else tf.ragged.constant([text.split() for text in batch]).to_tensor()
             assert {len(values) for values in function(**{argument: given}).values()} == {len(batch)}
+
+        def size(text):
+            return len(text) if argument == "text" else sum(map(len, text.split()))
+
+        over = [text for text in raw if size(text) > card["limits"]["max_bytes"]]
+        for text in over:
+            try:
+                answer([text])
+            except tf.errors.InvalidArgumentError:
+                refused += 1
+        assert refused == len(over)
+        raw = [text for text in raw if size(text) <= card["limits"]["max_bytes"]]
+        long = [text for text in raw if len(text) >= _LONG]  # One by one: a batch is as wide as its longest sentence.
+        for batch in ([text for text in raw if len(text) < _LONG], *([text] for text in long)):
+            answer(batch)
         told(f"{name}: {len(raw):,} answers by the SavedModel, {refused} texts over its limit refused", flush=True)
 
 

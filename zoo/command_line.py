@@ -135,14 +135,27 @@ def add_export(command: argparse.ArgumentParser, checkpoint: str) -> None:
     """The arguments that `export` reads; `checkpoint` is the default one."""
     command.add_argument("--checkpoint", default=checkpoint, help="name or folder")
     command.add_argument("--output", required=True, help="folder to write")
+    add_limits(command)
 
 
 def export(options: argparse.Namespace) -> None:
     """Writes a checkpoint as a SavedModel."""
     import zoo
 
-    zoo.load(options.checkpoint).export(options.output)
+    zoo.load(options.checkpoint).export(options.output, **limits(options))
     log(f"written: {options.output}")
+
+
+def add_limits(command: argparse.ArgumentParser) -> None:
+    """The arguments that `limits` reads."""
+    command.add_argument("--max-bytes", type=int, help="of a text; longer ones are refused; 100,000 by default")
+    command.add_argument("--max-seconds", type=float, help="of a call, which then ends by an error; any by default")
+
+
+def limits(options: argparse.Namespace) -> dict[str, Any]:
+    """Those of `zoo.limits.Limits` that were given."""
+    given = {name: getattr(options, name) for name in ("max_bytes", "max_seconds")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def strategy(name: str | None) -> Any:

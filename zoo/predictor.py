@@ -1,5 +1,6 @@
 """What models of token rows share when they are used: compiled calls on sorted chunks, saving."""
 
+import functools
 import operator
 import os
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +13,7 @@ from keras import ops
 from zoo.batching import length_sorted_chunks, original_order, power_of_two
 from zoo.checkpoints import Checkpoint
 from zoo.compiling import compiled
+from zoo.limits import Limits
 from zoo.saving import Saveable, restored_model
 from zoo.serving import refuse, write_service
 from zoo.token_rows import TokenRows, with_rows
@@ -65,7 +67,7 @@ class Predictor(Saveable):
         model, card = restored_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
         return cls(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
 
-    def export(self, folder: str | os.PathLike) -> dict:
+    def export(self, folder: str | os.PathLike, **limits) -> dict:
         """Writes a SavedModel folder that takes strings and needs no part of this package; returns its card.
 
         Its signature is described at the services of `zoo.tf.predictor_service`. The names of the labels are in the
@@ -73,20 +75,24 @@ class Predictor(Saveable):
 
         Args:
             folder: Must not exist yet.
+            limits: `max_bytes` and `max_seconds` of `zoo.limits.Limits`.
 
         Raises:
-            ValueError: If `folder` exists, or Keras does not run on TensorFlow.
+            ValueError: If `folder` exists, a limit is not positive, or Keras does not run on TensorFlow.
             ImportError: If tensorflow-text is not installed, which is needed where the model is loaded, too.
             RuntimeError: If what was written does not answer as this predictor does. It is not kept.
         """
-        return write_service(folder, self._make_service, self._check_served, self.full_card())
+        limits = Limits(**limits)
+        check = functools.partial(self._check_served, max_bytes=limits.max_bytes)
+        return write_service(folder, self._make_service, check, self.full_card(), limits)
 
-    def _check_served(self, folder):
+    def _check_served(self, folder, max_bytes):
         """What was written must find the labels most probable that are so here, and as probable."""
         import tensorflow as tf
 
         signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
-        probes = [*PROBES, " ".join(PROBES * self.max_tokens)]
+        longest = " ".join(PROBES * self.max_tokens).encode()[:max_bytes].decode(errors="ignore")
+        probes = [*PROBES, longest]
         for rows, label, probability in zip(*self._ask(signature, probes), strict=True):
             label, most = label.decode(), rows.max()
             if not np.allclose([rows[self.labels.index(label)], probability], most, rtol=0, atol=_TOLERANCE):

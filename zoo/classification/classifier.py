@@ -42,10 +42,10 @@ class TextClassifier(Predictor):
         """Texts as the model reads them: ids, segments, and the numbers of the texts that were cut."""
         return encode_texts(texts, self.tokenizer, self.model.config.num_texts > 1, self.max_tokens)
 
-    def _make_service(self):
+    def _make_service(self, limits):
         from zoo.tf.predictor_service import ClassificationService
 
-        return ClassificationService(self)
+        return ClassificationService(self, limits)
 
     def _ask(self, signature, probes):
         """To some texts, this classifier's rows of probabilities, and an exported one's labels and probabilities."""

@@ -44,10 +44,10 @@ class WordTagger(Predictor):
             found[owner].append(probabilities[places])
         return [np.concatenate(parts) for parts in found]
 
-    def _make_service(self):
+    def _make_service(self, limits):
         from zoo.tf.predictor_service import LabellingService
 
-        return LabellingService(self)
+        return LabellingService(self, limits)
 
     def _ask(self, signature, probes):
         """To the words of some texts, this tagger's rows of probabilities, and an exported one's labels and theirs."""

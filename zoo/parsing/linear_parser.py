@@ -96,7 +96,7 @@ class LinearParser(Saveable):
                 progress(len(chunk))
         return joined(original_order(chunks, results), owners, len(words))
 
-    def export(self, folder: str) -> dict:
+    def export(self, folder: str, **limits) -> dict:
         """Not there yet: raises `ValueError`."""
         raise ValueError("A linearised parser has no SavedModel. Export a span parser, which is better and faster.")
 

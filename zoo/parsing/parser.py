@@ -112,12 +112,12 @@ class TreeParser(Predictor):
             ops.cast(ops.argmax(tags, axis=-1), "int32"),
         )
 
-    def _make_service(self):
+    def _make_service(self, limits):
         from zoo.tf.parsing_service import ParsingService
 
-        return ParsingService(self)
+        return ParsingService(self, limits)
 
-    def _check_served(self, folder):
+    def _check_served(self, folder, max_bytes):
         """What was written must give the same trees; see `Predictor`."""
         import tensorflow as tf
 

@@ -2,7 +2,6 @@
 
 import tensorflow as tf
 
-from zoo.tf.chunks import in_chunks
 from zoo.tf.predictor_service import WordService, word_characters
 
 
@@ -15,16 +14,16 @@ class ParsingService(WordService):
     Sentences of more tokens than the model takes are parsed in windows, as `TreeParser` does.
     """
 
-    def __init__(self, parser):
-        super().__init__(parser)
+    def __init__(self, parser, limits):
+        super().__init__(parser, limits)
         self._best = parser.best
         self._tags = parser.tags
         chains = [label.split() for label in parser.labels]
         self._opening = ["".join(f"({label} " for label in chain) for chain in chains]
         self._closing = [")" * len(chain) for chain in chains]
 
-    def _answer(self, words):
-        real = tf.not_equal(tf.strings.strip(words), "")
+    def _answer(self, check, words):
+        real = self._real(words)
         owners = tf.where(real)[:, 0]
         flat = tf.boolean_mask(words, real)
         for bracket, escape in ((r"\(", "-LRB-"), (r"\)", "-RRB-")):
@@ -34,9 +33,8 @@ class ParsingService(WordService):
         firsts, parts = (tf.RaggedTensor.from_value_rowids(x, window, count) for x in (places[:, 1], flat))
         boundaries = tf.concat([firsts, tokens.row_lengths()[:, None] - 1], 1)
         sides = {"token_ids": tokens, "character_ids": characters, "boundary_ids": tf.cast(boundaries, tf.int32)}
-        lengths = tf.cast(tokens.row_lengths(), tf.int32)
         rows = [sides[name] for name in self._inputs]
-        found = in_chunks(lengths, self._chunk_tokens, self._trees, tf.constant([], tf.string), *rows, parts)
+        found = self._in_chunks(check, self._trees, tf.constant([], tf.string), *rows, parts)
         sentence = tf.math.unsorted_segment_max(owners, window, count)
         trees = tf.strings.unsorted_segment_join(found, sentence, tf.shape(words)[0], " ")
         return {"trees": tf.where(tf.equal(trees, ""), "", tf.strings.join(["(TOP ", trees, ")"]))}

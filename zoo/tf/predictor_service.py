@@ -3,7 +3,9 @@
 import tensorflow as tf
 
 from zoo.config import NUM_CHARACTERS
+from zoo.limits import Limits, after
 from zoo.tf.chunks import in_chunks, packed
+from zoo.tf.limits import check_bytes, timer
 from zoo.tf.tokenizers import GraphTokenizer
 from zoo.tf.word_pieces import GraphWordPieces
 from zoo.tokenizer import Tokenizer
@@ -15,10 +17,12 @@ class PredictorService(tf.Module):
 
     Args:
         predictor: A `zoo.predictor.Predictor`.
+        limits: Of a call.
     """
 
-    def __init__(self, predictor):
+    def __init__(self, predictor, limits: Limits):
         super().__init__()
+        self._limits = limits
         model, tokenizer = predictor.model, predictor.tokenizer
         self._tracked = [variable.value for variable in model.variables]
         self._softmax, self._labels = predictor.softmax, predictor.labels
@@ -30,8 +34,17 @@ class PredictorService(tf.Module):
     def signatures(self) -> dict:
         """The functions to save, by name."""
         specs = [tf.TensorSpec(shape, tf.string, name=name) for name, shape in self._strings()]
-        self._function = tf.function(self._answer, input_signature=specs, autograph=False)
+
+        def answer(*strings):
+            return self._answer(timer(self._limits), *strings)
+
+        self._function = tf.function(answer, input_signature=specs, autograph=False)
         return {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: self._function}
+
+    def _in_chunks(self, check, run, nothing, *rows):
+        """What `run` gives for the rows, with a check before each chunk; see `in_chunks`."""
+        lengths = tf.cast(rows[0].row_lengths(), tf.int32)
+        return in_chunks(lengths, self._chunk_tokens, after(check, run), nothing, *rows)
 
     def _encoded(self, texts):
         """Strings `[B]` to int32 ids `[B, (T)]`, without special ids."""
@@ -50,11 +63,12 @@ class ClassificationService(PredictorService):
     def _strings(self):
         return [("text", (None,)), ("second", (None,))][: len(self._inputs)]
 
-    def _answer(self, *texts):
+    def _answer(self, check, *texts):
+        for side in texts:
+            check_bytes(tf.strings.length(side), self._limits)
         rows = self._framed([self._encoded(side) for side in texts])
         nothing = tf.zeros((0, len(self._labels)))
-        lengths = tf.cast(rows[0].row_lengths(), tf.int32)
-        probabilities = in_chunks(lengths, self._chunk_tokens, self._softmax, nothing, *rows[: len(self._inputs)])
+        probabilities = self._in_chunks(check, self._softmax, nothing, *rows[: len(self._inputs)])
         labels = tf.gather(tf.constant(self._labels), tf.argmax(probabilities, -1))
         return {"labels": labels, "probabilities": probabilities}
 
@@ -88,6 +102,11 @@ class WordService(PredictorService):
 
     def _strings(self):
         return [("words", (None, None))]
+
+    def _real(self, words):
+        """Which strings `[B, W]` are words."""
+        check_bytes(tf.reduce_sum(tf.strings.length(words), axis=1), self._limits)
+        return tf.not_equal(tf.strings.strip(words), "")
 
     def _subwords(self, words):
         """Ids of each word, ragged `[W, (T)]`: at least one, at most as many as a window holds."""
@@ -125,16 +144,15 @@ class LabellingService(WordService):
     Sentences of more tokens than the model takes are tagged in windows, as `WordTagger` does.
     """
 
-    def _answer(self, words):
-        real = tf.not_equal(tf.strings.strip(words), "")
+    def _answer(self, check, words):
+        real = self._real(words)
         owners = tf.where(real)
         flat = tf.boolean_mask(words, real)
         rows, characters, places = self._windows(self._subwords(flat), word_characters(flat), owners[:, 0])
-        lengths = tf.cast(rows.row_lengths(), tf.int32)
-        width = tf.reduce_max(tf.concat([lengths, [0]], 0))
+        width = tf.reduce_max(tf.concat([tf.cast(rows.row_lengths(), tf.int32), [0]], 0))
         nothing = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
         inputs = (rows, characters)[: len(self._inputs)]
-        numbers, probabilities = in_chunks(lengths, self._chunk_tokens, self._most_probable, nothing, *inputs)
+        numbers, probabilities = self._in_chunks(check, self._most_probable, nothing, *inputs)
         shape = tf.shape(words, tf.int64)
         labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
         return {

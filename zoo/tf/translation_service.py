@@ -1,13 +1,16 @@
 """A translator as a SavedModel: strings in, strings out, without this package."""
 
+import functools
 from collections.abc import Callable
 
 import keras
 import tensorflow as tf
 
 from keras_transformer.decoding import Hypotheses
-from zoo.config import PAD_ID, START_ID
+from zoo.config import START_ID
+from zoo.limits import Limits, after
 from zoo.tf.chunks import in_chunks
+from zoo.tf.limits import check_bytes, timer
 
 IDS = "translate_ids"
 TEXTS = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -21,28 +24,31 @@ class TranslationService(tf.Module):
 
     Args:
         model: Whose variables the search reads.
-        search: `search(source [B, S], max_lengths [B])` to `Hypotheses` of N best, a graph function.
+        search: `search(source [B, S], max_lengths [B], each_step=check)` to `Hypotheses` of N best; the check is called
+            before each step.
         num_return: N.
         extra_tokens: How many more tokens than the source a translation may have.
+        limits: Of a call.
     """
 
-    def __init__(self, model: keras.Model, search: Callable, num_return: int, extra_tokens: int):
+    def __init__(self, model: keras.Model, search: Callable, num_return: int, extra_tokens: int, limits: Limits):
         super().__init__()
+        self._limits = limits
         self._tracked = [variable.value for variable in model.variables]
         self._search, self._num_return, self._extra_tokens = search, num_return, extra_tokens
 
     @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32, name="source")], autograph=False)
     def translate_ids(self, source):
-        found = self._hypotheses(source)
+        found = self._hypotheses(timer(self._limits), source)
         return {"ids": found.ids, "scores": tf.where(found.lengths > 0, found.scores, -float("inf"))}
 
     def signatures(self) -> dict:
         """The functions to save, by name."""
         return {IDS: self.translate_ids}
 
-    def _hypotheses(self, source):
+    def _hypotheses(self, check, source):
         lengths = tf.math.count_nonzero(source, axis=1, dtype=tf.int32)
-        return self._search(source, lengths + self._extra_tokens)
+        return self._search(source, lengths + self._extra_tokens, each_step=check)
 
 
 class TextService(TranslationService):
@@ -58,25 +64,26 @@ class TextService(TranslationService):
     Args:
         tokenizer: A `zoo.tf.tokenizers.GraphTokenizer`.
         max_source_tokens, chunk_tokens: Most tokens of a segment; most source positions decoded at once.
-        max_bytes: Most bytes of a text; longer ones are an error of the call, before anything is decoded.
         weights_of: `weights_of(source [B, S], target [B, T])` to attention weights `[B, T, S]` for alignments.
+        longest_aligned: Most tokens of a text or translation that are aligned.
     """
 
     def __init__(
-        self, *args, tokenizer, max_source_tokens: int, chunk_tokens: int, max_bytes: int, weights_of=None, **kwargs
+        self, *args, tokenizer, max_source_tokens: int, chunk_tokens: int, weights_of=None, longest_aligned: int = 0
     ):
-        super().__init__(*args, **kwargs)
+        super().__init__(*args)
+        self._longest_aligned = longest_aligned
         self._tokenizer, self._weights_of = tokenizer, weights_of
-        self._max_source_tokens, self._chunk_tokens, self._max_bytes = max_source_tokens, chunk_tokens, max_bytes
+        self._max_source_tokens, self._chunk_tokens = max_source_tokens, chunk_tokens
 
     @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="text")], autograph=False)
     def translate(self, text):
         from zoo.tf.segments import join_texts, segment_counts, split_texts
 
-        message = f"A text may have at most {self._max_bytes} bytes. Cut it, or export with a higher limit."
-        tf.debugging.assert_less_equal(tf.strings.length(text), self._max_bytes, message)
+        check = timer(self._limits)
+        check_bytes(tf.strings.length(text), self._limits)
         segments = split_texts(text, self._tokenizer, self._max_source_tokens)
-        found = self._decoded(self._tokenizer.source_ids(segments.parts.flat_values))
+        found = self._decoded(check, self._tokenizer.source_ids(segments.parts.flat_values))
         ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))
         candidates = tf.reshape(self._tokenizer.decode(ids), (-1, self._num_return))
         available = tf.math.count_nonzero(found.lengths, axis=1, dtype=tf.int32)
@@ -93,13 +100,13 @@ class TextService(TranslationService):
         if self._num_return > 1:
             outputs |= {"n_best": tf.stack(texts, 1), "n_best_scores": tf.stack(scores, 1)}
         if self._weights_of is not None:
-            outputs["alignments"] = self._links(text, texts[0])
+            outputs["alignments"] = self._links(check, text, texts[0])
         return outputs
 
     def signatures(self):
         return {TEXTS: self.translate, **super().signatures()}
 
-    def _decoded(self, source):
+    def _decoded(self, check, source):
         """What is found for ragged ids `[S, (tokens)]`, decoded in chunks of like length."""
         lengths = tf.cast(source.row_lengths(), tf.int32)
         width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + self._extra_tokens
@@ -107,22 +114,29 @@ class TextService(TranslationService):
         nothing = Hypotheses(
             tf.zeros((0, self._num_return, width), tf.int32), scores, scores, tf.cast(scores, tf.int32)
         )
-        return in_chunks(lengths, self._chunk_tokens, self._hypotheses, nothing, source)
+        return in_chunks(lengths, self._chunk_tokens, functools.partial(self._hypotheses, check), nothing, source)
 
-    def _links(self, texts, translations):
-        """Pharaoh's notation of `Alignment.links`."""
-        source, target = (self._tokenizer.encode(side) for side in (texts, translations))
-        starts = tf.fill((target.nrows(), 1), START_ID)
-        weights = self._weights_of(
-            self._tokenizer.source_ids(texts).to_tensor(PAD_ID), tf.concat([starts, target], 1).to_tensor(PAD_ID)
-        )
-        words = [self._tokenizer.word_numbers(ids).to_tensor(-1) for ids in (source, target)]
-        counts = [tf.reduce_max(tf.pad(side, ((0, 0), (1, 0)), constant_values=-1), 1) + 1 for side in words]
+    def _links(self, check, texts, translations):
+        """Pharaoh's notation of `Alignment.links`, "" where a side is too long."""
+        sides = [self._tokenizer.encode(side) for side in (texts, translations)]
+        starts = tf.fill((sides[1].nrows(), 1), START_ID)
+        words = [self._tokenizer.word_numbers(ids) + 1 for ids in sides]  # 0 is for what fills a row up.
+        rows = [self._tokenizer.source_ids(texts), tf.concat([starts, sides[1]], 1), *words]
+        lengths = tf.maximum(*(tf.cast(side.row_lengths(), tf.int32) for side in sides))
+        fit = lengths <= self._longest_aligned
+        lengths, *rows = (tf.ragged.boolean_mask(side, fit) for side in (lengths + 1, *rows))
+        nothing = tf.constant([], tf.string)
+        links = in_chunks(lengths, self._chunk_tokens, after(check, self._linked), nothing, *rows)
+        return tf.tensor_scatter_nd_update(tf.fill(tf.shape(fit), ""), tf.where(fit), links)
+
+    def _linked(self, source, target, *words):
+        """The links of padded ids `[n, S]`, `[n, T]`, and numbers of words, from 1, `[n, S - 1]`, `[n, T - 1]`."""
+        counts = [tf.reduce_max(tf.pad(side, ((0, 0), (1, 0))), 1) for side in words]
         source_of, target_of = (
-            tf.one_hot(side, tf.reduce_max(tf.concat([count, [1]], 0))) for side, count in zip(words, counts)
+            tf.one_hot(side - 1, tf.reduce_max(tf.concat([count, [1]], 0))) for side, count in zip(words, counts)
         )
         # Step i of the decoder predicts token i; the last column is the end of the source.
-        weights = tf.cast(weights, tf.float32)[:, :-1, :-1]
+        weights = tf.cast(self._weights_of(source, target), tf.float32)[:, :-1, :-1]
         merged = tf.einsum("btv,bts,bsw->bvw", target_of, weights, source_of)
         best = tf.argmax(merged, -1, tf.int32)
         links = tf.strings.join(

@@ -119,8 +119,8 @@ def run_export(options) -> None:
         num_return=options.n_best,
         alignments=options.alignments,
         text=not options.ids_only,
-        max_bytes=options.max_bytes,
         pairs=[*_corpus(options)] if given else (),
+        **command_line.limits(options),
     )
     for score in card["exported_scores"]:
         print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))
@@ -170,7 +170,7 @@ def _parser():
     export.add_argument("--output", required=True, help="folder to write")
     export.add_argument("--n-best", type=int, default=1, help="translations of each text")
     export.add_argument("--alignments", action="store_true", help="word alignments as well")
-    export.add_argument("--max-bytes", type=int, default=100_000, help="of a text; longer ones are refused")
+    command_line.add_limits(export)
     export.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
     return parser
 

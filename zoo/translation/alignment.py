@@ -16,12 +16,14 @@ from zoo.config import START_ID
 from zoo.models.seq2seq import Seq2Seq
 from zoo.tokenizer import Tokenizer
 
+LONGEST = 1024  # Tokens of a text; longer ones are not aligned, as memory grows with the square of them.
+
 
 class Alignment(NamedTuple):
     """Words of both texts and how much each target word looked at each source word.
 
     `weights` is float32 `[target words, source words]`; `links` holds, for each target word, the pair (source word,
-    target word) of its largest weight.
+    target word) of its largest weight. Of texts of more than 1,024 tokens there are neither.
     """
 
     source_words: list[str]
@@ -100,6 +102,9 @@ def align_words(
         source_ids, target_ids = tokenizer.encode([source, target])
         source_words, source_spans = tokenizer.words(source_ids)
         target_words, target_spans = tokenizer.words(target_ids)
+        if max(len(source_ids), len(target_ids)) > LONGEST:
+            alignments.append(Alignment(source_words, target_words, np.zeros((0, 0), "float32")))
+            continue
         inputs = np.asarray([[START_ID, *target_ids]], "int32")
         weights = ops.convert_to_numpy(weights_of(source_batch([source_ids]), inputs))[0]
         merged = np.zeros((len(target_words), len(source_words)), "float32")

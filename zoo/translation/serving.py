@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from keras_transformer.decoding import Hypotheses
+from zoo.limits import Limits
 from zoo.serving import refuse, write_service
-from zoo.translation.alignment import attention_function
+from zoo.translation import alignment
 from zoo.translation.metrics import bleu, chrf
 
 # Rounding may choose the other of two hypotheses that are as good as each other.
 _BLEU_TOLERANCE = 0.1
+_AT_ONCE = 16  # Texts scored in a call that has a limit of time.
 _PROBES = ["", "Where is my hat?", "A man is sleeping.", "Two dogs run.\n\nIt is late. We go home.", "xyzzy 🙂 ❤"]
 
 
@@ -24,33 +26,40 @@ def export(
     num_return: int = 1,
     alignments: bool = False,
     text: bool = True,
-    max_bytes: int = 100_000,
     pairs: Sequence[tuple[str, str]] = (),
+    **limits,
 ) -> dict:
     """Writes a SavedModel after it has shown that it translates as the translator does; see `Translator.export`."""
     if alignments and not text:
         raise ValueError("Alignments are between words, which only a model with text=True has. Leave out one of both.")
-    if max_bytes < 1:
-        raise ValueError(f"`max_bytes` must be at least 1. Received: max_bytes={max_bytes}.")
-    search = {"beam_size": beam_size, "length_penalty": length_penalty}
+    limits, search = Limits(**limits), {"beam_size": beam_size, "length_penalty": length_penalty}
 
     def check(part):
-        return {"exported_scores": _checked(translator, served_translate(part, translator), search, pairs)}
+        served = served_translate(part, translator, None if limits.max_seconds is None else _AT_ONCE)
+        return {"exported_scores": _checked(translator, served, search, pairs)}
 
-    make = functools.partial(_service, translator, search, num_return, alignments, text, max_bytes)
-    return write_service(
-        folder, make, check, {**translator.card, "search": {**search, "num_return": num_return, "max_bytes": max_bytes}}
-    )
+    make = functools.partial(_service, translator, search, num_return, alignments, text)
+    card = {**translator.card, "search": {**search, "num_return": num_return}}
+    return write_service(folder, make, check, card, limits)
 
 
-def served_translate(folder: str | os.PathLike, translator) -> Callable[[Sequence[str]], list[str]]:
-    """Texts to texts by a SavedModel; one on ids needs the vocabulary of its `translator`."""
+def served_translate(
+    folder: str | os.PathLike, translator, at_once: int | None = None
+) -> Callable[[Sequence[str]], list[str]]:
+    """Texts to texts by a SavedModel, all or so many a call; one on ids needs the vocabulary of its `translator`."""
     import tensorflow as tf
 
     signatures = tf.saved_model.load(str(folder)).signatures
     if "serving_default" in signatures:
         translate = signatures["serving_default"]
-        return lambda texts: [t.decode() for t in translate(tf.constant([*texts], tf.string))["translations"].numpy()]
+
+        def served(texts):
+            size = at_once or len(texts)
+            parts = [texts[i : i + size] for i in range(0, len(texts), size)]
+            found = [translate(tf.constant([*part], tf.string))["translations"].numpy() for part in parts]
+            return [text.decode() for texts in found for text in texts]
+
+        return served
     translate_ids = signatures["translate_ids"]
 
     def search(source, limits):
@@ -60,12 +69,12 @@ def served_translate(folder: str | os.PathLike, translator) -> Callable[[Sequenc
     return lambda texts: [candidates[0].text for candidates in translator.decode(texts, search, 1)]
 
 
-def _service(translator, search, num_return, alignments, text, max_bytes):
+def _service(translator, search, num_return, alignments, text, limits):
     from zoo.tf.translation_service import TextService, TranslationService
     from zoo.translation.translator import MAX_EXTRA_TOKENS
 
     model = translator.model
-    parts = model, translator.search(num_return=num_return, **search), num_return, MAX_EXTRA_TOKENS
+    parts = model, translator.plain_search(num_return=num_return, **search), num_return, MAX_EXTRA_TOKENS, limits
     if not text:
         return TranslationService(*parts)
     from zoo.tf.tokenizers import GraphTokenizer
@@ -75,8 +84,8 @@ def _service(translator, search, num_return, alignments, text, max_bytes):
         tokenizer=GraphTokenizer(translator.tokenizer),
         max_source_tokens=translator.max_source_tokens,
         chunk_tokens=max(1, translator.batch_tokens // search["beam_size"]),
-        max_bytes=max_bytes,
-        weights_of=attention_function(model) if alignments else None,
+        weights_of=alignment.attention_function(model) if alignments else None,
+        longest_aligned=alignment.LONGEST,
     )
 
 

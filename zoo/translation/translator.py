@@ -1,5 +1,6 @@
 """A trained translator: texts in, texts out."""
 
+import functools
 import os
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -13,6 +14,7 @@ from zoo.batching import length_sorted_chunks, original_order, power_of_two, sou
 from zoo.checkpoints import Checkpoint
 from zoo.compiling import compiled
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
+from zoo.limits import after
 from zoo.models.seq2seq import Seq2Seq
 from zoo.saving import Saveable, restored_model
 from zoo.texts import checked_texts
@@ -124,7 +126,7 @@ class Translator(Saveable):
     ) -> list[str]:
         """One random translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
         options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-        search = self._compiled_search("sample", 1, options, self.jit_compile)
+        search = self._compiled_search("sample", options, self.jit_compile)
         generator = keras.random.SeedGenerator(seed)
 
         def seeded(source, limits):  # Drawn out here, so that no seed needs a graph of its own.
@@ -157,7 +159,7 @@ class Translator(Saveable):
             num_return: Above 1, the texts' signature also gives `n_best` and `n_best_scores`, `[B, num_return]`.
             alignments: Whether it also gives `alignments`: pairs "source-target" of word numbers, for the best.
             text: Whether there is a signature on texts, which needs tensorflow-text, here and where it is loaded.
-            max_bytes: Longer texts are an error of the call, so that none keeps a server busy.
+            max_bytes, max_seconds: See `zoo.limits.Limits`; ids have only the second.
             pairs: Source and reference sentences to score what was written; the scores go into the card.
 
         Raises:
@@ -173,15 +175,11 @@ class Translator(Saveable):
         self, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6, jit_compile: bool = False
     ) -> Callable:
         """The compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`; a beam of 1 is greedy."""
-        if beam_size < 1 or not 1 <= num_return <= beam_size:
-            raise ValueError(
-                "`beam_size` must be at least 1, and `num_return` from 1 to `beam_size`. "
-                f"Received: beam_size={beam_size}, num_return={num_return}."
-            )
-        if beam_size == 1:
-            return self._compiled_search("greedy", 1, {}, jit_compile)
-        options = {"beam_size": beam_size, "length_penalty": float(length_penalty), "num_return": num_return}
-        return self._compiled_search("beam", beam_size, options, jit_compile)
+        return self._compiled_search(*_chosen(num_return, beam_size, length_penalty), jit_compile)
+
+    def plain_search(self, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6) -> Callable:
+        """What `search` compiles; a function given to it as `each_step` is called before each step."""
+        return functools.partial(self._found, *_chosen(num_return, beam_size, length_penalty))
 
     def decode(
         self,
@@ -227,19 +225,31 @@ class Translator(Saveable):
         lengths = np.count_nonzero(source, axis=1).astype("int32")
         return source, np.where(lengths, lengths + MAX_EXTRA_TOKENS, 1)
 
-    def _compiled_search(self, name, num_beams, options, jit_compile):
+    def _compiled_search(self, name, options, jit_compile):
         key = (name, jit_compile, *sorted(options.items()))
         if key not in self._compiled:
-            search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
-
-            def run(source, limits, uniforms=None):
-                width = ops.shape(source)[1] + MAX_EXTRA_TOKENS
-                step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
-                drawn = {} if uniforms is None else {"uniforms": uniforms}
-                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **drawn)
-
-            self._compiled[key] = compiled(self.model, run, jit_compile)
+            self._compiled[key] = compiled(self.model, functools.partial(self._found, name, options), jit_compile)
         return self._compiled[key]
+
+    def _found(self, name, options, source, limits, uniforms=None, each_step=None):
+        search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
+        num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + MAX_EXTRA_TOKENS
+        step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
+        step = step if each_step is None else after(each_step, step)
+        drawn = {} if uniforms is None else {"uniforms": uniforms}
+        return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **drawn)
+
+
+def _chosen(num_return, beam_size, length_penalty):
+    """Name and options of a search."""
+    if beam_size < 1 or not 1 <= num_return <= beam_size:
+        raise ValueError(
+            "`beam_size` must be at least 1, and `num_return` from 1 to `beam_size`. "
+            f"Received: beam_size={beam_size}, num_return={num_return}."
+        )
+    if beam_size == 1:
+        return "greedy", {}
+    return "beam", {"beam_size": beam_size, "length_penalty": float(length_penalty), "num_return": num_return}
 
 
 def from_checkpoint(checkpoint: Checkpoint) -> Translator:

@@ -35,7 +35,7 @@ def test_cky_in_a_graph(places):
         assert {(i, i + w) for i, w in np.argwhere(row).tolist()} == {*spans}
 
 
-@pytest.mark.parametrize("filters", [0, 8])
+@pytest.mark.parametrize("filters", [pytest.param(0, marks=pytest.mark.slow), 8])
 def test_sentences_are_parsed_as_by_the_parser(filters, tmp_path):
     tokenizer = train_tokenizer(["te lo sol pana kir ute bim drum nok fris"], 300)
     sizes = {"num_layers": 1, "hidden_dim": 16, "intermediate_dim": 32, "num_heads": 2, "span_dim": 8}

@@ -8,8 +8,9 @@ import pytest
 import tensorflow as tf
 from fresh_process import last_line
 
+from zoo.limits import Limits
 from zoo.serving import CARD
-from zoo.translation import serving, task
+from zoo.translation import alignment, serving, task
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 
@@ -51,6 +52,27 @@ def test_a_text_over_the_limit_is_refused_and_the_next_is_answered(served):
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 100000 bytes"):
         translate(tf.constant(["mano tek", "x" * 100_001]))
     assert strings(translate(tf.constant(["mano tek"]))["translations"])[0]
+
+
+@pytest.mark.parametrize("options", [{}, {"text": False}], ids=["texts", "ids"])
+def test_a_limit_of_time_is_that_of_what_was_written(options, trained, tmp_path):
+    card = trained.translator.export(tmp_path / "model", max_seconds=60, **options)
+    assert card["limits"] == {"max_bytes": 100_000, "max_seconds": 60}
+    with pytest.raises(ValueError, match="was not kept.*at most 1e-06 seconds"):
+        trained.translator.export(tmp_path / "hasty", max_seconds=1e-6, **options)
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_texts_too_long_to_align_have_no_links(trained, tmp_path, monkeypatch):
+    """One of them in the middle of a call, by the service and by the translator."""
+    monkeypatch.setattr(alignment, "LONGEST", 30)
+    service = serving._service(trained.translator, {"beam_size": 1, "length_penalty": 0}, 1, True, True, Limits())
+    texts = ["mano tek", "niva gat " * 40, "luri soba pim."]
+    found = service.translate(tf.constant(texts))
+    links = strings(found["alignments"])
+    assert links[0] and not links[1] and links[2]
+    expected = trained.translator.align(texts, strings(found["translations"]))
+    assert links == [" ".join(f"{s}-{t}" for s, t in each.links) for each in expected]
 
 
 def test_alignments_are_those_of_the_translator(served, trained):
@@ -109,9 +131,9 @@ def test_the_card_has_the_score_of_what_was_written(exported, trained, corpus):
 def test_what_does_not_translate_alike_is_not_kept(fault, trained, corpus, tmp_path, monkeypatch):
     real = serving.served_translate
 
-    def faulty(folder, translator):
+    def faulty(*arguments):
         def served(texts):
-            found = real(folder, translator)(texts)
+            found = real(*arguments)(texts)
             return found if fault == "the score" and len(texts) == len(serving._PROBES) else ["no"] * len(found)
 
         return served

@@ -1,0 +1,72 @@
+"""What a call of an exported model may ask for."""
+
+import pytest
+import tensorflow as tf
+
+import zoo
+from zoo.limits import Limits
+from zoo.translation import serving
+
+pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
+
+NAMES = ["classification/sst2", "labelling/masc-pos", "parsing/genia"]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that is a second later whenever it is read."""
+    seconds = tf.Variable(0.0, dtype=tf.float64)
+    monkeypatch.setattr(tf, "timestamp", lambda: seconds.assign_add(1.0, read_value=True) - 1)
+    return seconds
+
+
+def answering(service):
+    """The function `text -> answers` of a service of words or of texts."""
+    (function,) = service.signatures().values()
+    words = service._strings()[0][0] == "words"
+    return lambda text: function(tf.constant([text.split() if words else text]))
+
+
+def check_steps(call, seconds, clock, fewest):
+    """The clock is read at the start and before each step: an answer before the last one's time, none after it."""
+    call()
+    last = int(clock.numpy()) - 1
+    assert last >= fewest
+    for limit in (last + 0.5, 1000):
+        clock.assign(0)
+        seconds.assign(limit)
+        call()
+    clock.assign(0)
+    seconds.assign(last - 0.5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="A call may take at most .* seconds. Send less"):
+        call()
+
+
+@pytest.mark.parametrize("beam_size", [1, 4])
+def test_a_search_ends_at_the_step_that_comes_too_late(beam_size, trained, clock):
+    search, seconds = {"beam_size": beam_size, "length_penalty": 0.6}, tf.Variable(1000.0, dtype=tf.float64)
+    service = serving._service(trained.translator, search, 1, False, False, Limits(max_seconds=seconds))
+    check_steps(lambda: service.translate_ids(tf.constant([[5, 6, 3]])), seconds, clock, 4)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_call_ends_at_the_chunk_that_comes_too_late(name, clock, monkeypatch):
+    predictor, seconds = zoo.load(name), tf.Variable(1000.0, dtype=tf.float64)
+    monkeypatch.setattr(predictor, "batch_tokens", 100)
+    monkeypatch.setattr(predictor, "max_tokens", 60)
+    answer = answering(predictor._make_service(Limits(max_seconds=seconds)))
+    check_steps(lambda: answer("a b " * 80), seconds, clock, 1 if name.startswith("classification") else 3)
+
+
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_a_text_over_the_limit_is_refused_and_the_next_is_answered(name):
+    answer = answering(zoo.load(name)._make_service(Limits(max_bytes=20)))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="A text may have at most 20 bytes. Cut it"):
+        answer("ä" * 10 + " b")
+    assert answer("ä" * 9 + " b")
+
+
+@pytest.mark.parametrize("limits", [{"max_bytes": 0}, {"max_seconds": 0}, {"max_seconds": float("nan")}])
+def test_limits_are_positive(limits):
+    with pytest.raises(ValueError, match="must be positive"):
+        Limits(**limits)
