@@ -129,8 +129,8 @@ def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, victi
         told(f"{backend}: worker {victim} killed after update 10; the other ended with status {status} and said:")
         told("\n".join(text.strip().splitlines()[-3:]))
         assert results[victim][0] == -signal.SIGKILL
-        assert status != 0, text
-        assert backend != "tensorflow" or "has lost the others" in text, text
+        aborted = backend == "jax" and status == -signal.SIGABRT  # JAX may be faster than we are.
+        assert aborted or (status == 2 and "has lost the others" in text), text
         train(command(corpora, run, 5), backend, 2)
         difference = largest_difference(weights(folder / "two", STEPS), weights(run, STEPS))
         told(f"{backend}: the same command went on with it; it differs from the unbroken one by {difference:.1e}")

@@ -12,6 +12,7 @@ import rich.progress
 
 from zoo.config import Recipe
 from zoo.config_values import override
+from zoo.leaving import LostWorkers, leave
 from zoo.quiet import quiet_start
 from zoo.reading import read_lines
 from zoo.terminal import escaped, line
@@ -33,7 +34,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, bac
         return options.run(options) or 0
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
         print(f"error: {escaped(line(str(error)))}", file=sys.stderr)
-        return 2
+        return leave(2) if isinstance(error, LostWorkers) else 2
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
         return 130

@@ -1,13 +1,10 @@
 """Processes that train one model together: who this one is, and what they tell one another."""
 
-import atexit
 import contextlib
 import hashlib
 import json
 import pathlib
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -15,7 +12,10 @@ import keras
 import numpy as np
 import safetensors.numpy
 
+from zoo.leaving import LostWorkers, temporary_folder
+
 _LOST = re.compile("unavailable|aborted|collective|connection|deadline|coordination|peer|gloo", re.IGNORECASE)
+_STATUS = re.compile("(UNKNOWN|UNAVAILABLE|ABORTED|CANCELLED|INTERNAL|DEADLINE_EXCEEDED|FAILED_PRECONDITION): ")
 _BLOCK = 2**24  # Bytes sent at once.
 
 Message = tuple[Any, Mapping[str, np.ndarray]]  # What JSON can hold, and arrays by name.
@@ -88,9 +88,7 @@ class Workers:
         """Where this process writes: the folder itself on the chief, on the others one that goes when they end."""
         if self.chief:
             return folder
-        own = tempfile.mkdtemp(prefix=f"worker-{self.index}-")
-        atexit.register(shutil.rmtree, own, ignore_errors=True)
-        return pathlib.Path(own) / "run"
+        return temporary_folder(f"worker-{self.index}-") / "run"
 
     def own_rows(self, rows: int) -> list[slice]:
         """Which of the rows of an example, a multiple of `replicas`, each device of this process has."""
@@ -127,14 +125,14 @@ ALONE = Workers()
 
 @contextlib.contextmanager
 def told_of_lost_workers(workers: Workers) -> Iterator[None]:
-    """Raises `ConnectionError` in place of what a backend says when another worker has gone."""
+    """Raises `LostWorkers` in place of what a backend says when another worker has gone."""
     try:
         yield
     except Exception as error:
-        backend = type(error).__module__.startswith(("tensorflow", "jax"))
+        backend = type(error).__module__.startswith(("tensorflow", "jax")) or _STATUS.match(str(error))
         if workers.count == 1 or not backend or not _LOST.search(str(error)):
             raise
-        raise ConnectionError(
+        raise LostWorkers(
             f"Worker {workers.index} of {workers.count} has lost the others: one of them stopped or cannot be reached, "
             "and its own output says why. Start all of them again by the same command: the training goes on from the "
             "last checkpoint."
