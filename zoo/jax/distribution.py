@@ -6,6 +6,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from zoo.cluster import Cluster
+from zoo.leaving import LostWorkers
 from zoo.workers import Workers
 
 
@@ -13,9 +14,18 @@ def distribute(cluster: Cluster | None = None) -> None:
     """Makes models made later train on all devices of this machine, or of all those of a cluster, this one included.
 
     To be called before anything is computed.
+
+    Raises:
+        LostWorkers: If another process of the cluster cannot be reached.
     """
     if cluster is not None:
-        keras.distribution.initialize(",".join(cluster.addresses), len(cluster.addresses), cluster.index)
+        try:
+            keras.distribution.initialize(",".join(cluster.addresses), len(cluster.addresses), cluster.index)
+        except RuntimeError as error:
+            raise LostWorkers(
+                f"Worker {cluster.index} did not find the others. Each must run, at the address that TF_CONFIG gives "
+                f"it, and the name of each machine must be that of an address that the others reach. Received: {error}"
+            ) from error
     devices = keras.distribution.list_devices()
     keras.distribution.set_distribution(keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False))
 
