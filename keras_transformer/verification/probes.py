@@ -113,7 +113,7 @@ def gradient_of_padding(subject: Subject, rng: np.random.Generator) -> Finding:
             weight *= subject.real(group, arrays).reshape(*weight.shape[:2], *[1] * (weight.ndim - 2))
         if output.shape[-1] in sizes:  # Logits of a table that is tied: that of padding is no step of padding.
             weight[..., subject.pad_id] = 0
-        weights.append(weight.astype("float32"))
+        weights.append(ops.convert_to_tensor(weight, "float32"))
 
     def loss(outputs):
         return sum(ops.sum(ops.cast(own, "float32") * w) for own, w in zip(tree.flatten(outputs), weights))
