@@ -34,7 +34,6 @@ def test_a_cell_shows_markup_as_text():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["classification/sst2", "labelling/masc-pos"])
-def test_every_text_has_an_answer(name):
-    """A few, to two; `python tests/hostile_checks.py` sends more, and longer ones, to all that is shipped."""
-    hostile_checks.check(name, 10, 2_000)
+def test_every_text_has_an_answer():
+    """A few, to one; `python tests/hostile_checks.py` sends more, and longer ones, to all that is shipped."""
+    hostile_checks.check("labelling/masc-pos", 10, 2_000)

@@ -52,7 +52,7 @@ def test_a_classifier_goes_on_with_and_without_ngrams(deep, files, tmp_path):
 @pytest.mark.slow
 def test_frozen_layers_stay(deep, files, tmp_path):
     recipe, before = deep
-    for frozen in (0, 1, 3, BLOCKS + 1):
+    for frozen in (1, BLOCKS + 1):
         after = tune(recipe, files, tmp_path / str(frozen), f"frozen_layers={frozen}", initial=before)
         changes = moved(before, after)
         assert not any(changes[:frozen]) and all(changes[frozen:])
