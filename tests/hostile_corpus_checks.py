@@ -70,7 +70,15 @@ def parsing(folder, given):
     yield ["evaluate", "--data", path]
 
 
-TASKS = {"translation": translation, "classification": classification, "labelling": labelling, "parsing": parsing}
+def pretraining(folder, given):
+    """A text a line."""
+    path = folder / "texts.txt"
+    path.write_bytes(b"\n".join(given) + b"\n")
+    yield ["train", "--data", path, "--dev-data", path, "--set", "model.num_layers=1"]
+    yield ["evaluate", "--data", path]
+
+
+TASKS = {task.__name__: task for task in (translation, classification, labelling, parsing, pretraining)}
 
 
 def check(task: str, count: int, longest: int, told=print) -> None:
