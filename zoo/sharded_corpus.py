@@ -59,6 +59,7 @@ def prepare_corpus(
         raise ValueError(f"{folder} is not empty and holds no corpus to go on with. Use another folder.")
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / _VOCABULARY, tokenizer.model)
+    threads = -1 if processes == 1 else 1  # Of each process; -1: as many as there are cores.
     digests, settings = [], {"max_tokens": max_tokens, "shard_pairs": shard_pairs, "tokenizer": tokenizer.digest}
     with locked(folder), ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
         running: dict[Future, int] = {}
@@ -73,7 +74,8 @@ def prepare_corpus(
                     if progress is not None:
                         progress(len(chunk))
                 else:
-                    work = pool.submit(_encode_shard, path, tokenizer.model, chunk, max_tokens, digests[-1])
+                    given = path, tokenizer.model, threads, chunk, max_tokens, digests[-1]
+                    work = pool.submit(_encode_shard, *given)
                     running[work] = len(chunk)
             while running:
                 _collect(running, progress)
@@ -156,8 +158,9 @@ def joined(sides: list[TokenRows]) -> TokenRows:
     return TokenRows(JoinedIds([side.ids for side in sides]), np.concatenate([*offsets, starts[-1:]]))
 
 
-def _encode_shard(path, model, chunk, max_tokens, digest):
-    encode_corpus(_Lines(chunk), Tokenizer(model), max_tokens=max_tokens, folder=path, least=0, facts={"text": digest})
+def _encode_shard(path, model, threads, chunk, max_tokens, digest):
+    tokenizer = Tokenizer(model, threads)
+    encode_corpus(_Lines(chunk), tokenizer, max_tokens=max_tokens, folder=path, least=0, facts={"text": digest})
 
 
 class _Lines(list):

@@ -29,6 +29,7 @@ class Tokenizer:
 
     Args:
         model: Serialised sentencepiece model, as `train_tokenizer` makes it.
+        num_threads: How many encode; -1 for as many as there are cores.
 
     Raises:
         ValueError: If `model` is not a sentencepiece model, or its special ids are not those of `zoo.config`.
@@ -37,9 +38,9 @@ class Tokenizer:
     start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
     mask_id = UNKNOWN_ID  # Which no text has.
 
-    def __init__(self, model: bytes):
+    def __init__(self, model: bytes, num_threads: int = -1):
         try:
-            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model, num_threads=num_threads)
         except (RuntimeError, TypeError, ValueError) as error:
             raise ValueError(
                 f"`model` must be the bytes of a sentencepiece model. Received: {type(model).__name__} "
