@@ -170,7 +170,7 @@ class _BatchPlan:
         if pad_multiple < 1:
             raise ValueError(f"`pad_multiple` must be at least 1. Received: pad_multiple={pad_multiple}.")
         self._corpus, self._pad_multiple, self._batch_tokens = corpus, pad_multiple, batch_tokens
-        self._lengths = corpus.lengths()
+        self._lengths = [lengths.astype("int32") for lengths in corpus.lengths()]  # Of rows by the ten million.
         source, target = (_round_up(self._lengths[side], pad_multiple) for side in (0, -1))
         longer = np.maximum(source, target)
         if longer.max(initial=0) > batch_tokens:
