@@ -59,12 +59,12 @@ def labelling(folder, given):
 
 
 def parsing(folder, given):
-    """Trees over hostile words, and one of 300 storeys, all of it UTF-8: a file that is not is refused."""
+    """Trees over hostile words, and one of 150 storeys, all of it UTF-8: a file that is not is refused."""
     path = folder / "trees.txt"
     given = [row.decode("utf-8", "replace").encode() for row in given]
     words = [row.replace(b"(", b"").replace(b")", b"").split()[:60] or [b"x"] for row in given]
     trees = [b"(TOP (S " + b" ".join(b"([x] " + word + b")" for word in row) + b"))" for row in words]
-    deep = b"(NP " * 300 + b"(N x)" + b")" * 300
+    deep = b"(NP " * 150 + b"(N x)" + b")" * 150
     path.write_bytes(b"\n".join([*trees, b"(TOP (S (N deep) " + deep + b"))"]) + b"\n")
     yield ["train", "--data", path, "--dev-data", path, "--set", "model.num_layers=1"]
     yield ["evaluate", "--data", path]

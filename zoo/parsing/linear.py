@@ -6,7 +6,7 @@ import numpy as np
 from keras import ops
 
 from zoo.config import END_ID
-from zoo.parsing.trees import ROOT, Tree
+from zoo.parsing.trees import MAX_STOREYS, ROOT, Tree
 
 _UNKNOWN_TAG = "XX"
 _OTHER, _OPEN, _CLOSE, _TAG, _END = range(5)
@@ -55,17 +55,22 @@ class Symbols:
         """The tree over exactly these words that the numbers tell, or nearly.
 
         Of numbers that are no tree, brackets that open nothing or close nothing are left out and missing ones are
-        closed at the end; tags without a word are left out; words without a tag follow at the end, as XX.
+        closed at the end; tags without a word are left out; words without a tag follow at the end, as XX. Constituents
+        more than MAX_STOREYS inside one another are left out, too.
         """
         root = Tree(ROOT, [])
-        stack, place = [root], 0
+        stack, place, skipped = [root], 0, 0
         for number in map(int, numbers):
             kind = self._kind(number)
-            if kind == _OPEN:
+            if kind == _OPEN and len(stack) >= MAX_STOREYS - 1:
+                skipped += 1
+            elif kind == _OPEN:
                 stack.append(Tree(self.labels[number - self.first - 1], []))
             elif kind == _TAG and place < len(words):
                 stack[-1].append(Tree(self.tags[number - self.first - 1 - len(self.labels)], [words[place]]))
                 place += 1
+            elif kind == _CLOSE and skipped:
+                skipped -= 1
             elif kind == _CLOSE and len(stack) > 1:
                 _close(stack)
         while len(stack) > 1:

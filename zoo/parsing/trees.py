@@ -14,6 +14,7 @@ _ROOTS = {"", "TOP", "ROOT", "S1", "VROOT"}
 _TRACE = "-NONE-"
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
+MAX_STOREYS = 200  # Far more than a sentence has; Python and NLTK walk trees by recursion.
 _BETWEEN = " "  # Of the labels of a chain, none of which has one.
 
 
@@ -43,6 +44,8 @@ def read_brackets(lines: Iterable[str], name: str = "The text") -> Iterator[tupl
             if token == "(":
                 begun = begun if stack else number
                 stack.append(Tree("", []))
+                if len(stack) > MAX_STOREYS:
+                    raise _bad(name, number, f"more than {MAX_STOREYS} constituents inside one another")
                 after_open = True
                 continue
             if not stack:
@@ -145,6 +148,8 @@ def to_spans(tree: Tree) -> Spans:
 def to_tree(words: Sequence[str], tags: Sequence[str], labels: Mapping[tuple[int, int], str]) -> Tree:
     """The tree, under its root, of labelled spans as in `Spans`.
 
+    Of more than MAX_STOREYS constituents inside one another, the inner ones are left out.
+
     Raises:
         ValueError: If there is no word, as many tags as words are not given, or spans cross.
     """
@@ -161,7 +166,7 @@ def to_tree(words: Sequence[str], tags: Sequence[str], labels: Mapping[tuple[int
             place += 1
             if not span[0] < span[1] <= open_nodes[-1][1]:
                 raise ValueError(f"Spans must lie within the words and must not cross. Received: {span}.")
-            for label in labels[span].split(_BETWEEN):
+            for label in labels[span].split(_BETWEEN)[: MAX_STOREYS - 1 - len(open_nodes)]:
                 node = Tree(label, [])
                 open_nodes[-1][0].append(node)
                 open_nodes.append((node, span[1]))

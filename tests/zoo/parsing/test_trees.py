@@ -6,9 +6,15 @@ pytest.importorskip("nltk", reason="nltk is not installed")
 from hypothesis import given
 from hypothesis import strategies as st
 from nltk.tree import Tree
+from nltk.tree.prettyprinter import TreePrettyPrinter
 from random_trees import trees
 
-from zoo.parsing.trees import bracketed, cleaned, escaped, read_brackets, to_spans, to_tree
+from zoo.parsing.trees import MAX_STOREYS, bracketed, cleaned, escaped, read_brackets, to_spans, to_tree
+
+
+def deep(storeys):
+    """A tree as high as can be walked by recursion, by default."""
+    return f"(TOP {'(X ' * (storeys - 2)}(NN a){')' * (storeys - 2)})"
 
 
 def read(text):
@@ -24,6 +30,21 @@ def test_spans_are_the_tree(tree):
 def test_brackets_are_the_tree(found):
     assert read("\n".join(map(bracketed, found))) == found
     assert read("\n\n".join(tree.pformat(margin=20) for tree in found)) == found
+
+
+def test_trees_as_high_as_may_be_are_walked():
+    (tree,) = read(deep(MAX_STOREYS))
+    assert tree.height() == MAX_STOREYS + 1  # NLTK counts the word.
+    assert to_tree(*to_spans(cleaned(tree))) == tree and bracketed(tree) == deep(MAX_STOREYS)
+    assert tree.pformat() and TreePrettyPrinter(tree).text()
+
+
+def test_trees_that_a_model_makes_are_no_higher():
+    """A sentence of a thousand words, where each but the last begins a constituent of two that goes to the end."""
+    words, labels = [f"w{i}" for i in range(1000)], {(i, 1000): "A B" for i in range(999)}
+    tree = to_tree(words, ["X"] * 1000, labels)
+    assert tree.leaves() == words and tree.height() == MAX_STOREYS + 1
+    assert read(bracketed(tree)) == [tree]
 
 
 @given(trees)
@@ -70,6 +91,7 @@ def test_lines_are_numbered():
         ("()", r"an empty constituent, \(\)"),
         ("(TOP (NP the (NN dog)))", "a word that has no tag for itself: 'the'"),
         ("(TOP (NN a b))", "a word that has no tag for itself: 'a'"),
+        ("\n" + "(X " * 201 + "a" + ")" * 201, "line 2, has more than 200 constituents inside one another"),
     ],
 )
 def test_what_is_no_tree_is_refused(text, message):
