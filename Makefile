@@ -14,11 +14,11 @@ translate: $(VENV)/installed
 	@$(VENV)/bin/python -m zoo.translation translate $(if $(TEXT),--text "$(subst ",\",$(TEXT))",examples/sentences.txt)
 
 test: $(VENV)/installed-test
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m "not slow" tests
+	$(VENV)/bin/python -m pytest -n 2 -m "not slow" tests
 
 test-slow: $(VENV)/installed-test
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile -m slow tests
-	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 --dist loadfile tests/ops tests/layers tests/decoding tests/training
+	$(VENV)/bin/python -m pytest -n 2 -m slow tests
+	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
 
 lint: $(VENV)/installed-test
 	$(VENV)/bin/ruff check .

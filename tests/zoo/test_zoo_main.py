@@ -80,6 +80,7 @@ def test_answers_are_recorded_and_checked(folder, tmp_path, capsys, monkeypatch)
     assert "is not the file that card.json vouches for" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_scores_are_checked(trained, folder, tmp_path, capsys, monkeypatch):
     pairs = [("abc", "cba"), ("bca", "acb")] * 4
     (tmp_path / "data").mkdir()

@@ -60,7 +60,7 @@ def test_a_run_goes_on_with_and_without_a_strategy(one_device, tmp_path):
     assert_close(found, one_device[1])
 
 
-@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("precision", [pytest.param("mixed_bfloat16", marks=pytest.mark.slow), "mixed_float16"])
 def test_half_precision_and_dropout(precision, tmp_path):
     changes = {"precision": precision, "micro_batch_tokens": 16, "steps": 20, "evaluate_every": 10}
     _, mean = train(make_mirrored(dropout=0.1, dtype=precision), whole_batches(), tmp_path, **changes)
