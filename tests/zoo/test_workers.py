@@ -14,11 +14,12 @@ import worker_checks
 
 from zoo.batching import BatchStream, token_batches
 from zoo.cluster import read_cluster
+from zoo.leaving import LostWorkers
 from zoo.micro_batches import micro_batches, own_shares
 from zoo.runs import prepare_folder, run_vocabulary
 from zoo.trainer import teacher_forced
 from zoo.translation.recipes import RECIPES
-from zoo.workers import Workers
+from zoo.workers import Workers, told_of_lost_workers
 
 
 def together(count, run, devices=1):
@@ -171,6 +172,21 @@ def files(tmp_path):
     if not data.exists():
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k")
     return worker_checks.multi30k(data, tmp_path)
+
+
+GLOO = "UNKNOWN: Gloo AllGather failed: [external/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer"
+
+
+@pytest.mark.parametrize(
+    ("count", "message", "expected"),
+    [(2, GLOO, LostWorkers), (1, GLOO, ValueError), (2, "`pairs` lost its connection", ValueError)],
+)
+def test_what_a_backend_says_of_lost_workers_is_told_from_other_errors(count, message, expected):
+    """JAX's collectives raise a plain `ValueError`."""
+    with pytest.raises((ValueError, LostWorkers)) as found, told_of_lost_workers(Workers(1, count)):
+        raise ValueError(message)
+    assert type(found.value) is expected
+    assert expected is ValueError or "Worker 1 of 2 has lost the others" in str(found.value)
 
 
 @pytest.mark.slow
