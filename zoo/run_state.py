@@ -62,7 +62,7 @@ def locked(folder: pathlib.Path) -> Iterator[None]:
         except OSError as error:
             file.seek(0)
             raise ValueError(
-                f"{folder} is being trained in by another process, {file.read().strip() or 'unknown'}. "
+                f"{folder} is in use by another process, {file.read().strip() or 'unknown'}. "
                 "Wait for it, or use another folder; nothing was changed."
             ) from error
         file.truncate(0)

@@ -10,6 +10,8 @@ import json
 import multiprocessing
 import os
 import pathlib
+import signal
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -61,7 +63,8 @@ def prepare_corpus(
     write_whole(folder / _VOCABULARY, tokenizer.model)
     threads = -1 if processes == 1 else 1  # Of each process; -1: as many as there are cores.
     digests, settings = [], {"max_tokens": max_tokens, "shard_pairs": shard_pairs, "tokenizer": tokenizer.digest}
-    with locked(folder), ProcessPoolExecutor(processes, multiprocessing.get_context("spawn")) as pool:
+    context = multiprocessing.get_context("spawn")
+    with locked(folder), ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
         running: dict[Future, int] = {}
         try:
             for number, chunk in enumerate(_chunks(numbered(pairs), shard_pairs)):
@@ -156,6 +159,20 @@ def joined(sides: list[TokenRows]) -> TokenRows:
     starts = np.cumsum([0, *(side.offsets[-1] for side in sides)])
     offsets = [side.offsets[:-1] + start for side, start in zip(sides, starts)]
     return TokenRows(JoinedIds([side.ids for side in sides]), np.concatenate([*offsets, starts[-1:]]))
+
+
+def _end_with_parent():
+    """Makes a process of the pool end when that which began it is killed or interrupted.
+
+    Else it would wait for work forever after the first, and print a traceback after the second.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+    def watch():
+        multiprocessing.parent_process().join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _encode_shard(path, model, threads, chunk, max_tokens, digest):

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 import search_reference as ref
 from keras import ops
+from search_checks import BATCH, LIMITS, search
 from search_reference import END, MAX_LENGTH, PAD, SPECIAL, WORDS, V
 
 from keras_transformer.decoding import (
-    Hypotheses,
     PerSentence,
     beam_search,
     greedy_search,
@@ -16,17 +16,8 @@ from keras_transformer.decoding import (
     repeat_rows,
 )
 
-BATCH = 23
-LIMITS = np.array([1, 2, 3, 4, 4] * 5)[:BATCH]
 ALPHAS = (-0.5, 0.0, 0.6, 1.0)
 WIDE = len(WORDS) ** (MAX_LENGTH - 1) + 1  # More beams than prefixes, and than tokens.
-
-
-def search(tables, limits, beams, **kwargs):
-    step, state = ref.table_step(tables, beams), ref.table_state(len(limits), beams)
-    kwargs = {"max_length": MAX_LENGTH, **kwargs}
-    result = beam_search(step, state, beam_size=beams, max_lengths=limits, **{**SPECIAL, **kwargs})
-    return Hypotheses(*(ops.convert_to_numpy(x) for x in result))
 
 
 def assert_matches(result, expected, alpha):
@@ -193,84 +184,6 @@ def test_without_an_end_all_have_their_length(beams):
         arguments = {**SPECIAL, "end_id": None, "max_lengths": LIMITS, "max_length": MAX_LENGTH}
         greedy = greedy_search(ref.table_step(tables, 1), ref.table_state(BATCH, 1), **arguments)
         np.testing.assert_array_equal(ops.convert_to_numpy(greedy.ids), result.ids)
-
-
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="needs a graph for any batch size")
-@pytest.mark.parametrize("search_name", ["beam", "greedy"])
-def test_sentences_that_are_done_are_computed_no_more(search_name):
-    """Half of the sentences end at once, one each after two and three steps, two at the limit."""
-    import tensorflow as tf
-
-    limits, sizes = np.array([1, 4, 1, 2, 1, 1, 4, 3]), []
-    tables = ref.random_tables(8, seed=8)
-    tables[..., END] = -40.0
-
-    @tf.function(input_signature=[tf.TensorSpec((None,), "int32")])
-    def run(limits):
-        beams = 2 if search_name == "beam" else 1
-        table_step = ref.table_step(tables, beams)
-
-        def step(token_ids, state, index):
-            tf.py_function(lambda size: sizes.append(int(size) // beams), [tf.size(token_ids)], [])
-            return table_step(token_ids, state, index)
-
-        state = ref.table_state(ops.shape(limits)[0], beams)
-        arguments = {"max_lengths": limits, "max_length": MAX_LENGTH, **SPECIAL}
-        if search_name == "greedy":
-            return greedy_search(step, state, **arguments)
-        return beam_search(step, state, beam_size=2, length_penalty=0.0, **arguments)
-
-    found = run(tf.constant(limits, "int32"))
-    assert sizes == [8, 4, 3, 2]
-    if search_name == "beam":
-        np.testing.assert_array_equal(found.ids, search(tables, limits, 2, length_penalty=0.0).ids)
-    np.testing.assert_array_equal(found.lengths[:, 0], limits)
-
-
-@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="needs tf.function")
-@pytest.mark.parametrize("compiled", [False, True])
-def test_inside_tf_function(compiled):
-    import tensorflow as tf
-
-    batch, beams = 5 if compiled else BATCH, 3
-    tables, limits = ref.random_tables(BATCH, seed=2), LIMITS[:BATCH]
-    signature = [tf.TensorSpec((None, *tables.shape[1:]), "float32"), tf.TensorSpec((None,), "int32")]
-
-    @tf.function(jit_compile=compiled, input_signature=None if compiled else signature)
-    def run(tables, limits):
-        step, state = ref.table_step(tables, beams), ref.table_state(ops.shape(tables)[0], beams)
-        width = MAX_LENGTH if compiled else None
-        return beam_search(step, state, beam_size=beams, max_lengths=limits, **SPECIAL, num_return=2, max_length=width)
-
-    for size in (batch, 2):
-        result = run(tf.constant(tables[:size]), tf.constant(limits[:size], tf.int32))
-        width = MAX_LENGTH if compiled else max(limits[:size])
-        eager = search(tables[:size], limits[:size], beams, num_return=2, max_length=width)
-        assert result.ids.shape == (size, 2, width)
-        np.testing.assert_array_equal(result.ids, eager.ids)
-        np.testing.assert_allclose(result.scores, eager.scores, rtol=1e-5)
-        if compiled:
-            break
-
-
-@pytest.mark.skipif(keras.backend.backend() != "jax", reason="needs jax.jit")
-def test_inside_jax_jit():
-    import jax
-
-    tables, beams = ref.random_tables(BATCH, seed=2), 3
-
-    def run(tables, limits, max_length=MAX_LENGTH):
-        step, state = ref.table_step(tables, beams), ref.table_state(BATCH, beams)
-        return beam_search(
-            step, state, beam_size=beams, max_lengths=limits, **SPECIAL, num_return=2, max_length=max_length
-        )
-
-    result = jax.jit(run)(tables, LIMITS)
-    with pytest.raises(ValueError, match="must be a Python integer"):
-        jax.jit(lambda t, n: run(t, n, None))(tables, LIMITS)
-    eager = search(tables, LIMITS, beams, num_return=2)
-    np.testing.assert_array_equal(result.ids, eager.ids)
-    np.testing.assert_allclose(result.scores, eager.scores, rtol=1e-5)
 
 
 def flat_step(rows, size=V):

@@ -119,7 +119,7 @@ def test_a_damaged_state_leaves_an_older_one(tmp_path, damage):
 
 
 def test_one_process_trains_in_a_folder(tmp_path):
-    message = f"trained in by another process, {os.getpid()} on .* nothing was changed"
+    message = f"in use by another process, {os.getpid()} on .* nothing was changed"
     with locked(tmp_path), pytest.raises(ValueError, match=message), locked(tmp_path):
         pass
     (tmp_path / "training").mkdir()
