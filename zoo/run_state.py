@@ -44,7 +44,7 @@ def _generations(folder):
 
 @contextlib.contextmanager
 def locked(folder: pathlib.Path) -> Iterator[None]:
-    """Keeps other processes from training in a folder, on systems with `flock`; a killed process keeps no lock.
+    """Keeps other processes from writing in a folder, on systems with `flock`; a killed process keeps no lock.
 
     What a killed one was writing, which has no name yet, is deleted.
 
