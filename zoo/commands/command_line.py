@@ -14,7 +14,7 @@ from zoo.commands.quiet import quiet_start
 from zoo.config import Recipe
 from zoo.config_values import override
 from zoo.corpora.reading import read_lines
-from zoo.distribution.leaving import LostWorkers, leave
+from zoo.distribution.exiting import LostWorkers, leave
 from zoo.text.terminal import escaped, line
 
 CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.

@@ -6,7 +6,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from zoo.distribution.cluster import Cluster
-from zoo.distribution.leaving import LostWorkers
+from zoo.distribution.exiting import LostWorkers
 from zoo.distribution.workers import Workers
 
 

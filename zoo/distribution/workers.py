@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from zoo.distribution.leaving import LostWorkers, temporary_folder
+from zoo.distribution.exiting import LostWorkers, temporary_folder
 
 _LOST = re.compile("unavailable|aborted|collective|connection|deadline|coordination|peer|gloo", re.IGNORECASE)
 _STATUS = re.compile("(UNKNOWN|UNAVAILABLE|ABORTED|CANCELLED|INTERNAL|DEADLINE_EXCEEDED|FAILED_PRECONDITION): ")

@@ -14,7 +14,7 @@ import worker_checks
 
 from zoo.corpora.batching import BatchStream, token_batches
 from zoo.distribution.cluster import read_cluster
-from zoo.distribution.leaving import LostWorkers
+from zoo.distribution.exiting import LostWorkers
 from zoo.distribution.workers import Workers, told_of_lost_workers
 from zoo.training.micro_batches import micro_batches, own_shares
 from zoo.training.runs import prepare_folder, run_vocabulary
