@@ -10,7 +10,7 @@ import tempfile
 _folders: list[str] = []
 
 
-class LostWorkers(ConnectionError):
+class WorkerFailure(ConnectionError):
     """Another worker of a training has stopped, or cannot be reached."""
 
 
@@ -21,7 +21,7 @@ def temporary_folder(prefix: str) -> pathlib.Path:
 
 
 def leave(status: int) -> None:
-    """Ends this process at once. After `LostWorkers` JAX would wait a minute for the others, and then abort."""
+    """Ends this process at once. After `WorkerFailure` JAX would wait a minute for the others, and then abort."""
     _remove_folders()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -6,7 +6,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 
 from zoo.distribution.cluster import Cluster
-from zoo.distribution.exiting import LostWorkers
+from zoo.distribution.exiting import WorkerFailure
 from zoo.distribution.workers import Workers
 
 
@@ -16,13 +16,13 @@ def distribute(cluster: Cluster | None = None) -> None:
     To be called before anything is computed.
 
     Raises:
-        LostWorkers: If another process of the cluster cannot be reached.
+        WorkerFailure: If another process of the cluster cannot be reached.
     """
     if cluster is not None:
         try:
             keras.distribution.initialize(",".join(cluster.addresses), len(cluster.addresses), cluster.index)
         except RuntimeError as error:
-            raise LostWorkers(
+            raise WorkerFailure(
                 f"Worker {cluster.index} did not find the others. Each must run, at the address that TF_CONFIG gives "
                 f"it, and the name of each machine must be that of an address that the others reach. Received: {error}"
             ) from error

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from zoo.distribution.exiting import LostWorkers, temporary_folder
+from zoo.distribution.exiting import WorkerFailure, temporary_folder
 
 _LOST = re.compile("unavailable|aborted|collective|connection|deadline|coordination|peer|gloo", re.IGNORECASE)
 _STATUS = re.compile("(UNKNOWN|UNAVAILABLE|ABORTED|CANCELLED|INTERNAL|DEADLINE_EXCEEDED|FAILED_PRECONDITION): ")
@@ -124,14 +124,14 @@ ALONE = Workers()
 
 @contextlib.contextmanager
 def told_of_lost_workers(workers: Workers) -> Iterator[None]:
-    """Raises `LostWorkers` in place of what a backend says when another worker has gone."""
+    """Raises `WorkerFailure` in place of what a backend says when another worker has gone."""
     try:
         yield
     except Exception as error:
         backend = type(error).__module__.startswith(("tensorflow", "jax")) or _STATUS.match(str(error))
         if workers.count == 1 or not backend or not _LOST.search(str(error)):
             raise
-        raise LostWorkers(
+        raise WorkerFailure(
             f"Worker {workers.index} of {workers.count} has lost the others: one of them stopped or cannot be reached, "
             "and its own output says why. Start all of them again by the same command: the training goes on from the "
             "last checkpoint."
