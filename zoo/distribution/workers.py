@@ -95,7 +95,7 @@ class Workers:
         return [slice(i * share, (i + 1) * share) for i in range(first, first + self.devices)]
 
     def _sum(self, values):
-        with told_of_lost_workers(self):
+        with lost_worker_errors(self):
             return self._total(values)
 
     def _send(self, message):
@@ -123,7 +123,7 @@ ALONE = Workers()
 
 
 @contextlib.contextmanager
-def told_of_lost_workers(workers: Workers) -> Iterator[None]:
+def lost_worker_errors(workers: Workers) -> Iterator[None]:
     """Raises `WorkerFailure` in place of what a backend says when another worker has gone."""
     try:
         yield

@@ -18,7 +18,7 @@ from zoo.corpora.batching import BatchStream, Corpus
 from zoo.corpora.encoded_corpus import EncodedCorpus
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, SampledRows, TokenDropout, split_labels
 from zoo.distribution.current import workers_of
-from zoo.distribution.workers import ALONE, Workers, told_of_lost_workers
+from zoo.distribution.workers import ALONE, Workers, lost_worker_errors
 from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays, write_whole
 from zoo.storage.lock import locked
@@ -156,7 +156,7 @@ def train_model(
     Raises:
         zoo.training.planning.Planned: If only a plan is wanted.
     """
-    with locked(folder), told_of_lost_workers(workers_of(getattr(model, "distribute_strategy", None))):
+    with locked(folder), lost_worker_errors(workers_of(getattr(model, "distribute_strategy", None))):
         trainer = Trainer(model, settings, folder / "training", look, split, pad_label)
         batches = stream = BatchStream(
             corpus,

@@ -15,7 +15,7 @@ import worker_checks
 from zoo.corpora.batching import BatchStream, token_batches
 from zoo.distribution.cluster import read_cluster
 from zoo.distribution.exiting import WorkerFailure
-from zoo.distribution.workers import Workers, told_of_lost_workers
+from zoo.distribution.workers import Workers, lost_worker_errors
 from zoo.training.micro_batches import micro_batches, own_shares
 from zoo.training.runs import prepare_folder, run_vocabulary
 from zoo.training.trainer import teacher_forced
@@ -183,7 +183,7 @@ GLOO = "UNKNOWN: Gloo AllGather failed: [external/gloo/gloo/transport/tcp/pair.c
 )
 def test_what_a_backend_says_of_lost_workers_is_told_from_other_errors(count, message, expected):
     """JAX's collectives raise a plain `ValueError`."""
-    with pytest.raises((ValueError, WorkerFailure)) as found, told_of_lost_workers(Workers(1, count)):
+    with pytest.raises((ValueError, WorkerFailure)) as found, lost_worker_errors(Workers(1, count)):
         raise ValueError(message)
     assert type(found.value) is expected
     assert expected is ValueError or "Worker 1 of 2 has lost the others" in str(found.value)
