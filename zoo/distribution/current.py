@@ -4,7 +4,7 @@ from typing import Any
 
 import keras
 
-from zoo.distribution.workers import ALONE, Workers
+from zoo.distribution.workers import SINGLE_PROCESS, Workers
 
 
 def workers_of(strategy: Any = None) -> Workers:
@@ -18,4 +18,4 @@ def workers_of(strategy: Any = None) -> Workers:
         from zoo.distribution.on_jax import jax_workers
 
         return jax_workers()
-    return ALONE
+    return SINGLE_PROCESS

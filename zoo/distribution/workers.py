@@ -119,7 +119,7 @@ class Workers:
         return json.loads(text), {name.removeprefix("array "): array for name, array in arrays.items()}
 
 
-ALONE = Workers()
+SINGLE_PROCESS = Workers()
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ from zoo.corpora.batching import BatchStream, Corpus
 from zoo.corpora.encoded_corpus import EncodedCorpus
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, SampledRows, TokenDropout, split_labels
 from zoo.distribution.current import workers_of
-from zoo.distribution.workers import ALONE, Workers, lost_worker_errors
+from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
 from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays, write_whole
 from zoo.storage.lock import locked
@@ -40,7 +40,7 @@ def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequ
             raise ValueError(f"`{name}` has no meaning here. Received: {name}={value}. Leave it at {default}.")
 
 
-def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers = ALONE) -> pathlib.Path:
+def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers = SINGLE_PROCESS) -> pathlib.Path:
     """Makes the folder of a run, or checks that it was begun by the same recipe, which is kept in `recipe.json`.
 
     Returns:
@@ -82,7 +82,7 @@ def run_vocabulary(
     tokenizer: Vocabulary | None,
     texts: Callable[[], Iterable[str]],
     recipe: Recipe,
-    workers: Workers = ALONE,
+    workers: Workers = SINGLE_PROCESS,
 ) -> Vocabulary:
     """The vocabulary of a run: the one that it was begun with, else the one given, else one learned from `texts()`.
 
