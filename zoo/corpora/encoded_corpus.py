@@ -13,7 +13,7 @@ import numpy as np
 from zoo.config import START_ID
 from zoo.corpora.reading import LineNotes
 from zoo.corpora.token_rows import TokenRows
-from zoo.storage.arrays import told_if_unwritable, write_whole
+from zoo.storage.arrays import write_errors, write_whole
 
 Pairs = typing.Iterable[tuple[str, str]]
 
@@ -223,14 +223,14 @@ class _RowWriter:
         if self._file is None:
             self._ids.append(ids)
         else:
-            with told_if_unwritable(self._file.name):
+            with write_errors(self._file.name):
                 self._file.write(ids.tobytes())
 
     def close(self):
         offsets = np.cumsum(np.concatenate(self._lengths))
         if self._file is None:
             return TokenRows(np.concatenate([np.zeros(0, self._dtype), *self._ids]), offsets)
-        with told_if_unwritable(self._file.name):
+        with write_errors(self._file.name):
             self._file.close()
         write_whole(f"{self._path}.offsets", offsets.tobytes())
         return TokenRows(np.zeros(0, self._dtype), offsets)

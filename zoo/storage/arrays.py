@@ -111,7 +111,7 @@ def _digest(arrays, text):
 def write_whole(path: str | os.PathLike, content: bytes) -> None:
     """Writes a file so that nobody ever sees a part of it, not even after a power cut."""
     temporary = f"{os.fspath(path)}.{os.getpid()}.part"
-    with told_if_unwritable(path):
+    with write_errors(path):
         try:
             with open(temporary, "wb") as file:
                 file.write(content)
@@ -124,7 +124,7 @@ def write_whole(path: str | os.PathLike, content: bytes) -> None:
 
 
 @contextlib.contextmanager
-def told_if_unwritable(path: str | os.PathLike) -> Iterator[None]:
+def write_errors(path: str | os.PathLike) -> Iterator[None]:
     """Makes the errors of a full disk or a folder of others, in this block, name what was to be written."""
     try:
         yield
@@ -151,7 +151,7 @@ def new_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     if folder.exists():
         raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
     part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-    with told_if_unwritable(folder):
+    with write_errors(folder):
         part.mkdir(parents=True)
         try:
             yield part
