@@ -123,7 +123,7 @@ def read_card(folder: str | os.PathLike) -> dict:
     return card
 
 
-def catalogue() -> dict[str, pathlib.Path]:
+def shipped_checkpoints() -> dict[str, pathlib.Path]:
     """Folders of the shipped checkpoints by name, such as `translation/tatoeba-en-de`."""
     paths = sorted(CATALOGUE.glob(f"*/*/{CARD}"))
     return {path.parent.relative_to(CATALOGUE).as_posix(): path.parent for path in paths}
@@ -137,7 +137,7 @@ def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
     Raises:
         ValueError: If it is none of them; the message lists the names.
     """
-    known = catalogue()
+    known = shipped_checkpoints()
     name = os.fspath(name_or_folder)
     if name in known:
         return known[name]

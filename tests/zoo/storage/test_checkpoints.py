@@ -161,7 +161,7 @@ def test_unknown_tasks_are_refused(tmp_path):
 
 @pytest.fixture
 def shipped(tmp_path, checkpoint, monkeypatch):
-    """A catalogue of two checkpoints in place of the real one."""
+    """A shipped_checkpoints of two checkpoints in place of the real one."""
     monkeypatch.setattr(checkpoints, "CATALOGUE", tmp_path / "weights")
     for name in ("translation/b", "translation/a"):
         write_checkpoint(tmp_path / "weights" / name, checkpoint)
