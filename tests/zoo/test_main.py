@@ -37,7 +37,7 @@ def test_the_command_lists_every_shipped_checkpoint():
 
 def test_the_table_tells_size_and_score(trained, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "250")
-    monkeypatch.setattr(checkpoints, "CATALOGUE", tmp_path)
+    monkeypatch.setattr(checkpoints, "WEIGHTS_FOLDER", tmp_path)
     translator = trained.translator
     card = {**translator.card, "data": "[test] data"}
     Translator(translator.model, translator.tokenizer, card).save(tmp_path / "translation" / "invented")

@@ -15,7 +15,7 @@ from zoo.storage.arrays import new_folder
 
 CARD, CONFIG, WEIGHTS, VOCABULARY = "card.json", "config.json", "model.safetensors", "vocabulary.model"
 FORMAT = 1  # Of a folder as it is written here; to rise when an older version could not read it, or would wrongly.
-CATALOGUE = pathlib.Path(__file__).parents[1] / "weights"
+WEIGHTS_FOLDER = pathlib.Path(__file__).parents[1] / "weights"
 
 
 @dataclass(frozen=True)
@@ -125,8 +125,8 @@ def read_card(folder: str | os.PathLike) -> dict:
 
 def shipped_checkpoints() -> dict[str, pathlib.Path]:
     """Folders of the shipped checkpoints by name, such as `translation/tatoeba-en-de`."""
-    paths = sorted(CATALOGUE.glob(f"*/*/{CARD}"))
-    return {path.parent.relative_to(CATALOGUE).as_posix(): path.parent for path in paths}
+    paths = sorted(WEIGHTS_FOLDER.glob(f"*/*/{CARD}"))
+    return {path.parent.relative_to(WEIGHTS_FOLDER).as_posix(): path.parent for path in paths}
 
 
 def find(name_or_folder: str | os.PathLike) -> pathlib.Path:

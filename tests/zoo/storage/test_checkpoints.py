@@ -162,7 +162,7 @@ def test_unknown_tasks_are_refused(tmp_path):
 @pytest.fixture
 def shipped(tmp_path, checkpoint, monkeypatch):
     """A shipped_checkpoints of two checkpoints in place of the real one."""
-    monkeypatch.setattr(checkpoints, "CATALOGUE", tmp_path / "weights")
+    monkeypatch.setattr(checkpoints, "WEIGHTS_FOLDER", tmp_path / "weights")
     for name in ("translation/b", "translation/a"):
         write_checkpoint(tmp_path / "weights" / name, checkpoint)
     (tmp_path / "weights" / "translation" / "unfinished").mkdir()
@@ -189,7 +189,7 @@ def test_wrong_names_list_the_known_ones(shipped, name):
 
 
 def test_no_shipped_checkpoint_is_said_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "CATALOGUE", tmp_path / "none")
+    monkeypatch.setattr(checkpoints, "WEIGHTS_FOLDER", tmp_path / "none")
     assert zoo.list() == []
     with pytest.raises(ValueError, match="Known names: none"):
         zoo.load("translation/c")
