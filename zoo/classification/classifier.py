@@ -8,7 +8,7 @@ from zoo.config import ClassifierConfig
 from zoo.corpora.labelled_corpus import framed_rows
 from zoo.models.classifier import Classifier
 from zoo.serving.predictor import Predictor
-from zoo.text.checks import checked_texts
+from zoo.text.checks import check_texts
 
 Text = str | Sequence[str]
 
@@ -58,13 +58,13 @@ class TextClassifier(Predictor):
 def encode_texts(texts, tokenizer, pairs, max_tokens):
     """`framed_rows` of strings, or with `pairs` of pairs of them."""
     if not pairs:
-        sides = [checked_texts(texts)]
+        sides = [check_texts(texts)]
     else:
         if isinstance(texts, (str, bytes)):
-            checked_texts(texts)
+            check_texts(texts)
         for i, pair in enumerate(texts):
             if isinstance(pair, (str, bytes)) or len(pair) != 2:
                 raise ValueError(f"`texts` must be a list of pairs of strings. Received: texts[{i}]={pair!r}.")
-        sides = [checked_texts([pair[side] for pair in texts]) for side in (0, 1)]
+        sides = [check_texts([pair[side] for pair in texts]) for side in (0, 1)]
     ids = zip(*(tokenizer.encode(side) for side in sides))
     return framed_rows([*ids], tokenizer.start_id, tokenizer.end_id, max_tokens)

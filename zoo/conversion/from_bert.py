@@ -17,7 +17,7 @@ from zoo.models.compiling import compiled
 from zoo.models.encoder_model import EncoderModel
 from zoo.models.text_encoder import masked_mean
 from zoo.storage.arrays import assign_arrays
-from zoo.text.checks import checked_texts
+from zoo.text.checks import check_texts
 from zoo.text.word_pieces import WordPieceTokenizer
 
 # What an encoder of ours has no place for: heads of the pretraining, and a constant.
@@ -53,7 +53,7 @@ class PretrainedEncoder:
 
         Texts of more than `max_tokens` tokens are cut.
         """
-        ids = self.tokenizer.encode(checked_texts(texts))
+        ids = self.tokenizer.encode(check_texts(texts))
         tokens, _, _ = framed_rows(
             [[row] for row in ids], self.tokenizer.start_id, self.tokenizer.end_id, self.max_tokens
         )

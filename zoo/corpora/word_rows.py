@@ -6,7 +6,7 @@ import numpy as np
 
 from zoo.corpora.labelled_corpus import NO_LABEL, framed_rows
 from zoo.corpora.token_rows import TokenRows
-from zoo.text.checks import checked_texts
+from zoo.text.checks import check_texts
 from zoo.text.word_characters import word_characters
 
 
@@ -37,7 +37,7 @@ def _subwords(words, number, tokenizer):
         raise ValueError(
             f"`sentences` must be lists of words. Received: sentences[{number}]={words[:40]!r}. Split it into words."
         )
-    words = checked_texts(words, f"sentences[{number}]")
+    words = check_texts(words, f"sentences[{number}]")
     for i, word in enumerate(words):
         if not word.strip():
             raise ValueError(f"No word may be empty. Received: sentences[{number}][{i}]={word!r}.")

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 
-def checked_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
+def check_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
     """The texts as a list of strings that can be encoded.
 
     Raises:

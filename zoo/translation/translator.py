@@ -17,7 +17,7 @@ from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.checkpoints import Checkpoint
 from zoo.storage.saving import Saveable, restored_model
-from zoo.text.checks import checked_texts
+from zoo.text.checks import check_texts
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
 from zoo.translation.segments import join_segments, split_text
@@ -137,7 +137,7 @@ class Translator(Saveable):
 
     def align(self, texts: Sequence[str], translations: Sequence[str]) -> list[Alignment]:
         """Which source words each word of a translation looked at, by cross-attention; see `align_words`."""
-        texts, translations = checked_texts(texts), checked_texts(translations, "translations")
+        texts, translations = check_texts(texts), check_texts(translations, "translations")
         if "attention" not in self._compiled:
             self._compiled["attention"] = attention_function(self.model)
         return align_words(self._compiled["attention"], self.tokenizer, texts, translations)
@@ -189,7 +189,7 @@ class Translator(Saveable):
         progress: Callable[[int], None] | None = None,
     ) -> list[list[Translation]]:
         """What a search finds for texts, which are cut into segments and decoded in chunks of like length."""
-        texts = checked_texts(texts)
+        texts = check_texts(texts)
         segments = [split_text(text, self.tokenizer, self.max_source_tokens) for text in texts]
         flat = [segment for parts in segments for segment in parts]
         rows = self.tokenizer.encode([segment.text for segment in flat])
