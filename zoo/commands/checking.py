@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from zoo.commands.doctor import Symptom
 from zoo.storage import checkpoints
-from zoo.storage.arrays import write_whole
+from zoo.storage.arrays import write_atomically
 
 COMMANDS = {"translation": "translate", "classification": "classify", "labelling": "tag", "parsing": "parse"}
 _NEAR = 0.02  # Printed numbers may differ as much on another machine.
@@ -58,7 +58,7 @@ def record(folder: str | os.PathLike, texts: Sequence[str], evaluate: Sequence[s
     answers = run(card["task"], [*_ask(card["task"], folder), *_as_arguments(texts)])
     card["checks"] = {"texts": [*texts], "answers": answers, "evaluate": [*evaluate]}
     content = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
-    write_whole(pathlib.Path(folder) / checkpoints.CARD, content.encode())
+    write_atomically(pathlib.Path(folder) / checkpoints.CARD, content.encode())
 
 
 def run(task: str, arguments: Sequence[str]) -> list[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from zoo.config import START_ID
 from zoo.corpora.reading import LineNotes
 from zoo.corpora.token_rows import TokenRows
-from zoo.storage.arrays import write_errors, write_whole
+from zoo.storage.arrays import write_atomically, write_errors
 
 Pairs = typing.Iterable[tuple[str, str]]
 
@@ -162,7 +162,7 @@ def encode_corpus(
             )
         if part is None:
             return EncodedCorpus(*sides, LineNotes(**found["too_long"]))
-        write_whole(part / "corpus.json", json.dumps({**(facts or {}), **found}, indent=1).encode())
+        write_atomically(part / "corpus.json", json.dumps({**(facts or {}), **found}, indent=1).encode())
         os.replace(part, folder)
     except BaseException:
         if part is not None:
@@ -232,7 +232,7 @@ class _RowWriter:
             return TokenRows(np.concatenate([np.zeros(0, self._dtype), *self._ids]), offsets)
         with write_errors(self._file.name):
             self._file.close()
-        write_whole(f"{self._path}.offsets", offsets.tobytes())
+        write_atomically(f"{self._path}.offsets", offsets.tobytes())
         return TokenRows(np.zeros(0, self._dtype), offsets)
 
 

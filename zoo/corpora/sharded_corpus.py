@@ -21,7 +21,7 @@ import numpy as np
 from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus, numbered
 from zoo.corpora.reading import LineNotes
 from zoo.corpora.token_rows import TokenRows
-from zoo.storage.arrays import write_whole
+from zoo.storage.arrays import write_atomically
 from zoo.storage.lock import locked
 from zoo.text.tokenizer import Tokenizer
 
@@ -60,7 +60,7 @@ def prepare_corpus(
     if not (folder / _VOCABULARY).exists() and folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty and holds no corpus to go on with. Use another folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / _VOCABULARY, tokenizer.model)
+    write_atomically(folder / _VOCABULARY, tokenizer.model)
     threads = -1 if processes == 1 else 1  # Of each process; -1: as many as there are cores.
     digests, settings = [], {"max_tokens": max_tokens, "shard_pairs": shard_pairs, "tokenizer": tokenizer.digest}
     context = multiprocessing.get_context("spawn")
@@ -91,7 +91,7 @@ def prepare_corpus(
     corpus = ShardedCorpus.of(folder, facts)
     if not len(corpus):
         raise ValueError(f"No pair is left to train on: all have more than max_tokens={max_tokens} tokens, or none is.")
-    write_whole(folder / _FACTS, (json.dumps(facts, indent=1) + "\n").encode())
+    write_atomically(folder / _FACTS, (json.dumps(facts, indent=1) + "\n").encode())
     return corpus
 
 

@@ -78,7 +78,7 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], facts
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     text = json.dumps(facts)
     metadata = {"facts": text, "sha256": _digest(contiguous, text)}
-    write_whole(path, safetensors.numpy.save(contiguous, metadata))
+    write_atomically(path, safetensors.numpy.save(contiguous, metadata))
 
 
 def load_arrays(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict | None]:
@@ -108,7 +108,7 @@ def _digest(arrays, text):
     return found.hexdigest()
 
 
-def write_whole(path: str | os.PathLike, content: bytes) -> None:
+def write_atomically(path: str | os.PathLike, content: bytes) -> None:
     """Writes a file so that nobody ever sees a part of it, not even after a power cut."""
     temporary = f"{os.fspath(path)}.{os.getpid()}.part"
     with write_errors(path):

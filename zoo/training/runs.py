@@ -20,7 +20,7 @@ from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, SampledRows, T
 from zoo.distribution.current import workers_of
 from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
 from zoo.serving.predictor import Predictor
-from zoo.storage.arrays import assign_arrays, write_whole
+from zoo.storage.arrays import assign_arrays, write_atomically
 from zoo.storage.lock import locked
 from zoo.text.tokenizer import SampledTokenizer, Tokenizer, train_tokenizer
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
@@ -74,7 +74,7 @@ def _prepare(folder, recipe):
         raise ValueError(f"{folder} is not empty and holds no run to go on with. Use another folder.")
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
+        write_atomically(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
 
 
 def run_vocabulary(
@@ -112,7 +112,7 @@ def _vocabulary(folder, tokenizer, texts, recipe):
             "`lowercase` is for a vocabulary learned here; the one given tells capitals from small letters. "
             "Received: lowercase=True. Leave it out, or leave out the vocabulary."
         )
-    write_whole(path, tokenizer.model)
+    write_atomically(path, tokenizer.model)
     return tokenizer
 
 
@@ -272,7 +272,7 @@ def check_digest(digest: str, folder: pathlib.Path) -> None:
     """Keeps the digest of the corpus in the folder of a run; raises `ValueError` if another one is there."""
     path = folder / "corpus.sha256"
     if not path.exists():
-        write_whole(path, digest.encode())
+        write_atomically(path, digest.encode())
     elif path.read_text("utf-8") != digest:
         raise ValueError(
             f"{folder} was begun with another corpus. Use that one to go on, or another folder; nothing was changed."

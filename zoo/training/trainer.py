@@ -14,7 +14,7 @@ import numpy as np
 from keras_transformer.training import TokenCrossEntropy, average_arrays, prepare_replicas
 from zoo.config import PAD_ID, TrainingConfig
 from zoo.distribution.current import workers_of
-from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_whole
+from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_atomically
 from zoo.training.finite import FiniteGuard
 from zoo.training.micro_batches import accumulation_steps, micro_batches, own_shares
 from zoo.training.optimizers import make_optimizer
@@ -209,7 +209,7 @@ class Trainer:
         arrays = {name: np.asarray(variable) for name, variable in self._state().items()}
         save_state(self.folder, self.step, arrays, self.facts)
         lines = "".join(json.dumps(figures) + "\n" for figures in self.facts["history"])
-        write_whole(self.folder / "log.jsonl", lines.encode())
+        write_atomically(self.folder / "log.jsonl", lines.encode())
 
     def _saved(self):
         path, arrays, facts = load_state(self.folder) or (None, {}, None)
