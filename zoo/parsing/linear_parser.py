@@ -16,7 +16,7 @@ from zoo.parsing.linear import Symbols
 from zoo.parsing.sentences import joined, window_words, words_of
 from zoo.parsing.trees import Tree
 from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import Saveable, restored_model
+from zoo.storage.saving import Saveable, restore_model
 from zoo.text.tokenizer import Tokenizer
 
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
@@ -64,7 +64,7 @@ class LinearParser(Saveable):
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "LinearParser":
         """The one that a checkpoint describes."""
-        model, card = restored_model(checkpoint, Seq2Seq, ModelConfig), checkpoint.card
+        model, card = restore_model(checkpoint, Seq2Seq, ModelConfig), checkpoint.card
         return cls(model, Tokenizer(checkpoint.vocabulary), card["labels"], card["tags"], card, card["max_tokens"])
 
     def parse(

@@ -14,7 +14,7 @@ from zoo.parsing.trees import Tree, bracketed, to_tree
 from zoo.serving.predictor import PROBES, Predictor
 from zoo.serving.saved_model import refuse
 from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import restored_model
+from zoo.storage.saving import restore_model
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 
 
@@ -58,7 +58,7 @@ class TreeParser(Predictor):
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "TreeParser":
         """The one that a checkpoint describes."""
-        model, card = restored_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
+        model, card = restore_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
         names = card["labels"], card["tags"]
         vocabulary = read_vocabulary(checkpoint.vocabulary)
         return cls(model, vocabulary, *names, card, card["max_tokens"], threshold=card["threshold"])

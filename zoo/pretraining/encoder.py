@@ -11,7 +11,7 @@ from zoo.corpora.token_rows import TokenRows
 from zoo.models.compiling import compiled
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import Saveable, restored_model
+from zoo.storage.saving import Saveable, restore_model
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 
 
@@ -35,7 +35,7 @@ class MaskedEncoder(Saveable, PretrainedEncoder):
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "MaskedEncoder":
         """The one that a checkpoint describes."""
-        model = restored_model(checkpoint, MaskedLanguageModel, EncoderConfig)
+        model = restore_model(checkpoint, MaskedLanguageModel, EncoderConfig)
         return cls(model, read_vocabulary(checkpoint.vocabulary), checkpoint.card["max_tokens"], checkpoint.card)
 
     def full_card(self) -> dict:

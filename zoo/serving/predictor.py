@@ -16,7 +16,7 @@ from zoo.limits import Limits
 from zoo.models.compiling import compiled
 from zoo.serving.saved_model import refuse, write_service
 from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import Saveable, restored_model
+from zoo.storage.saving import Saveable, restore_model
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 
 PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
@@ -64,7 +64,7 @@ class Predictor(Saveable):
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":
         """The one that a checkpoint describes."""
-        model, card = restored_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
+        model, card = restore_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
         return cls(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
 
     def export(self, folder: str | os.PathLike, **limits) -> dict:

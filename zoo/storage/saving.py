@@ -30,7 +30,7 @@ class Saveable:
         return {**self.card, "task": self.task}
 
 
-def restored_model(checkpoint: Checkpoint, model_class: type, config_class: type) -> keras.Model:
+def restore_model(checkpoint: Checkpoint, model_class: type, config_class: type) -> keras.Model:
     """The model that a checkpoint describes, with its weights.
 
     Raises:

@@ -16,7 +16,7 @@ from zoo.limits import after
 from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import Saveable, restored_model
+from zoo.storage.saving import Saveable, restore_model
 from zoo.text.checks import check_texts
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
@@ -254,6 +254,6 @@ def _chosen(num_return, beam_size, length_penalty):
 
 def from_checkpoint(checkpoint: Checkpoint) -> Translator:
     """The translator that a checkpoint describes."""
-    model = restored_model(checkpoint, Seq2Seq, ModelConfig)
+    model = restore_model(checkpoint, Seq2Seq, ModelConfig)
     longest = checkpoint.card.get("max_source_tokens", 128)
     return Translator(model, Tokenizer(checkpoint.vocabulary), checkpoint.card, longest)
