@@ -55,7 +55,7 @@ class TableRows:
             raise ValueError(f"`columns` must be different numbers from 0. Received: columns={columns}.")
 
     def __iter__(self) -> typing.Iterator[Row]:
-        with contextlib.closing(lines_of(self._path)) as lines:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             for cells in self._cells(lines):
                 if not any(cell.strip() for cell in cells):
                     yield (b"",) * len(self._columns)
@@ -87,7 +87,7 @@ class LineRows:
         self._path = existing(path)
 
     def __iter__(self) -> typing.Iterator[Row]:
-        with contextlib.closing(lines_of(self._path)) as lines:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             yield from ((line,) for line in lines)
 
 
@@ -171,7 +171,7 @@ def read_lines(path: Path) -> typing.Iterator[str]:
     Raises:
         ValueError: If a line is not UTF-8, with its number.
     """
-    for number, line in enumerate(lines_of(existing(path)), start=1):
+    for number, line in enumerate(read_byte_lines(existing(path)), start=1):
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -186,7 +186,7 @@ def existing(path: Path) -> pathlib.Path:
     return path
 
 
-def lines_of(path: pathlib.Path) -> typing.Iterator[bytes]:
+def read_byte_lines(path: pathlib.Path) -> typing.Iterator[bytes]:
     """Lines as bytes. Only a line feed ends one: the others of str.splitlines would shift parallel lines."""
     with open(path, "rb") as file:
         magic = file.read(2)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from zoo.corpora.labelled_corpus import NO_LABEL
-from zoo.corpora.reading import LineNotes, Path, existing, lines_of, notes_of
+from zoo.corpora.reading import LineNotes, Path, existing, notes_of, read_byte_lines
 
 
 class Sentence(typing.NamedTuple):
@@ -65,7 +65,7 @@ class SentenceReader:
         """(line of the first word, sentence)."""
         report = self.report = Report()
         words, first, broken = [], 0, False
-        with contextlib.closing(lines_of(self._path)) as lines:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             for line, cells in self._cells(lines, report):
                 if cells is None:
                     broken = True

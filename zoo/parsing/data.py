@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.reading import LineNotes, Path, existing, lines_of, notes_of
+from zoo.corpora.reading import LineNotes, Path, existing, notes_of, read_byte_lines
 from zoo.corpora.token_rows import TokenRows, with_rows
 from zoo.parsing.chart import span_number
 from zoo.parsing.trees import Spans, Tree, cleaned, read_brackets
@@ -48,7 +48,7 @@ class TreeReader:
 
     def __iter__(self) -> Iterator[Tree]:
         report = self.report = Report()
-        with contextlib.closing(lines_of(self._path)) as lines:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             for number, tree in read_brackets(self._decoded(lines), os.fspath(self._path)):
                 tree = cleaned(tree)
                 if tree is None:

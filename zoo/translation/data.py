@@ -6,7 +6,7 @@ import os
 import typing
 from dataclasses import dataclass, field
 
-from zoo.corpora.reading import DatasetRows, LineNotes, Path, Row, TableRows, existing, lines_of, notes_of
+from zoo.corpora.reading import DatasetRows, LineNotes, Path, Row, TableRows, existing, notes_of, read_byte_lines
 
 
 @dataclass
@@ -133,7 +133,7 @@ class _ParallelRows:
     def __iter__(self):
         counts = [0, 0]
         with contextlib.ExitStack() as stack:
-            files = [stack.enter_context(contextlib.closing(lines_of(path))) for path in self._paths]
+            files = [stack.enter_context(contextlib.closing(read_byte_lines(path))) for path in self._paths]
             for sides in itertools.zip_longest(*files):
                 counts = [count + (side is not None) for count, side in zip(counts, sides)]
                 if counts[0] == counts[1]:
