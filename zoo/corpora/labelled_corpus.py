@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zoo.corpora.token_rows import TokenRows, with_rows
+from zoo.corpora.token_rows import TokenRows, append_rows
 
 NO_LABEL = -1  # Padding, and tokens that carry no label.
 
@@ -48,14 +48,14 @@ class LabelledCorpus:
         """
         (width,) = widths
         sides = {"token_ids": self.tokens, **self.features}
-        batch = {name: with_rows(side.padded(rows, width), fill) for name, side in sides.items()}
+        batch = {name: append_rows(side.padded(rows, width), fill) for name, side in sides.items()}
         if self.labels is None:
             return batch
         if isinstance(self.labels, TokenRows):
             labels = self.labels.padded(rows, width, NO_LABEL)
         else:
             labels = self.labels[rows].astype("int32")
-        return batch | {"labels": with_rows(labels, fill, NO_LABEL)}
+        return batch | {"labels": append_rows(labels, fill, NO_LABEL)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -44,6 +44,6 @@ class TokenRows(typing.NamedTuple):
         return result
 
 
-def with_rows(array: np.ndarray, count: int, value: int = 0) -> np.ndarray:
+def append_rows(array: np.ndarray, count: int, value: int = 0) -> np.ndarray:
     """The array `[B, ...]` and `count` rows of `value`."""
     return np.pad(array, [(0, count), *[(0, 0)] * (array.ndim - 1)], constant_values=value)

@@ -9,7 +9,7 @@ import numpy as np
 
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
 from zoo.corpora.reading import LineNotes, Path, existing, notes_of, read_byte_lines
-from zoo.corpora.token_rows import TokenRows, with_rows
+from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.parsing.chart import span_number
 from zoo.parsing.trees import Spans, Tree, cleaned, read_brackets
 
@@ -82,8 +82,8 @@ class ChartCorpus(LabelledCorpus):
         sides = {"token_ids": (self.tokens, width)} | {
             name: (side, places if side is boundaries else width) for name, side in self.features.items()
         }
-        batch = {name: with_rows(side.padded(rows, columns), fill) for name, (side, columns) in sides.items()}
-        return batch | {"labels": with_rows(self._charts(rows, boundaries.lengths[rows] - 1, places), fill, NO_LABEL)}
+        batch = {name: append_rows(side.padded(rows, columns), fill) for name, (side, columns) in sides.items()}
+        return batch | {"labels": append_rows(self._charts(rows, boundaries.lengths[rows] - 1, places), fill, NO_LABEL)}
 
     def _charts(self, rows, words, places):
         last = np.repeat(np.arange(places), np.arange(places))  # Of all spans, in the order of the model.

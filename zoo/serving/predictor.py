@@ -11,7 +11,7 @@ import numpy as np
 from keras import ops
 
 from zoo.corpora.batching import length_sorted_chunks, original_order, power_of_two
-from zoo.corpora.token_rows import TokenRows, with_rows
+from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.limits import Limits
 from zoo.models.compiling import compiled
 from zoo.serving.saved_model import refuse, write_service
@@ -123,7 +123,7 @@ class Predictor(Saveable):
         for chunk in length_sorted_chunks(lengths, self.batch_tokens):
             widths = [width(int(rows[name].lengths[chunk].max())) for name in self.inputs]
             fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
-            arrays = [with_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
+            arrays = [append_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
             found = keras.tree.map_structure(ops.convert_to_numpy, function(*arrays))
             yield chunk, keras.tree.map_structure(operator.itemgetter(slice(len(chunk))), found)
             if progress is not None:
