@@ -131,7 +131,7 @@ def source_batch(rows: typing.Sequence[typing.Sequence[int]], pad_multiple: int 
     """Rows of ids as a model reads them when it translates: END_ID added, padded, int32 `[B, S]`."""
     flat = TokenRows.of(rows)
     width = _round_up(int(flat.lengths.max(initial=0)) + 1, pad_multiple)
-    return flat.with_end(np.arange(len(rows)), width)
+    return flat.padded_with_end(np.arange(len(rows)), width)
 
 
 def length_sorted_chunks(lengths: typing.Sequence[int], batch_tokens: int) -> list[np.ndarray]:

@@ -55,7 +55,7 @@ class EncodedCorpus:
         `source` `[B, S]`: ids and END_ID; `target` `[B, T + 1]`: START_ID, ids and END_ID. A decoder reads
         `target[:, :-1]` and predicts `target[:, 1:]`, T positions each. PAD_ID (0) fills up.
         """
-        source, target = (side.with_end(rows, width) for side, width in zip((self.source, self.target), widths))
+        source, target = (side.padded_with_end(rows, width) for side, width in zip((self.source, self.target), widths))
         target = np.pad(target, ((0, 0), (1, 0)), constant_values=START_ID)
         return {name: np.pad(ids, ((0, fill), (0, 0))) for name, ids in (("source", source), ("target", target))}
 

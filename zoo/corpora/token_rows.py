@@ -37,7 +37,7 @@ class TokenRows(typing.NamedTuple):
         result[inside] = self.ids[(starts[:, None] + steps)[inside]]
         return result
 
-    def with_end(self, rows: np.ndarray, width: int) -> np.ndarray:
+    def padded_with_end(self, rows: np.ndarray, width: int) -> np.ndarray:
         """The chosen rows as int32 `[B, width]`, each with END_ID, zero behind."""
         result = self.padded(rows, width)
         result[np.arange(len(rows)), self.offsets[rows + 1] - self.offsets[rows]] = END_ID
