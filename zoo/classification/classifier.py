@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from zoo.config import ClassifierConfig
-from zoo.corpora.labelled_corpus import framed_rows
+from zoo.corpora.labelled_corpus import frame_rows
 from zoo.models.classifier import Classifier
 from zoo.serving.predictor import Predictor
 from zoo.text.checks import check_texts
@@ -56,7 +56,7 @@ class TextClassifier(Predictor):
 
 
 def encode_texts(texts, tokenizer, pairs, max_tokens):
-    """`framed_rows` of strings, or with `pairs` of pairs of them."""
+    """`frame_rows` of strings, or with `pairs` of pairs of them."""
     if not pairs:
         sides = [check_texts(texts)]
     else:
@@ -67,4 +67,4 @@ def encode_texts(texts, tokenizer, pairs, max_tokens):
                 raise ValueError(f"`texts` must be a list of pairs of strings. Received: texts[{i}]={pair!r}.")
         sides = [check_texts([pair[side] for pair in texts]) for side in (0, 1)]
     ids = zip(*(tokenizer.encode(side) for side in sides))
-    return framed_rows([*ids], tokenizer.start_id, tokenizer.end_id, max_tokens)
+    return frame_rows([*ids], tokenizer.start_id, tokenizer.end_id, max_tokens)

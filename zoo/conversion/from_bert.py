@@ -12,7 +12,7 @@ from keras import ops
 
 from zoo.config import EncoderConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order
-from zoo.corpora.labelled_corpus import framed_rows
+from zoo.corpora.labelled_corpus import frame_rows
 from zoo.models.compiling import compiled
 from zoo.models.encoder_model import EncoderModel
 from zoo.models.text_encoder import masked_mean
@@ -54,7 +54,7 @@ class PretrainedEncoder:
         Texts of more than `max_tokens` tokens are cut.
         """
         ids = self.tokenizer.encode(check_texts(texts))
-        tokens, _, _ = framed_rows(
+        tokens, _, _ = frame_rows(
             [[row] for row in ids], self.tokenizer.start_id, self.tokenizer.end_id, self.max_tokens
         )
         chunks = length_sorted_chunks(tokens.lengths, batch_tokens)

@@ -105,7 +105,7 @@ def split_labels(batch: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray]
     return {name: ids for name, ids in batch.items() if name != "labels"}, batch["labels"]
 
 
-def framed_rows(
+def frame_rows(
     texts: Sequence[Sequence[Sequence[int]]], start_id: int, end_id: int, max_tokens: int
 ) -> tuple[TokenRows, TokenRows, np.ndarray]:
     """Texts, or pairs of them, between special tokens: `<s> a </s>` or `<s> a </s> b </s>`, as in BERT.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.corpora.labelled_corpus import NO_LABEL, framed_rows
+from zoo.corpora.labelled_corpus import NO_LABEL, frame_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.text.checks import check_texts
 from zoo.text.word_characters import word_characters
@@ -28,7 +28,7 @@ def windows(sentences, tokenizer, max_tokens) -> tuple[TokenRows, list[list[int]
                 begun = True
             places[-1].append(len(rows[-1][0]) + 1)
             rows[-1][0] += ids[:room]
-    tokens, _, _ = framed_rows(rows, tokenizer.start_id, tokenizer.end_id, max_tokens)
+    tokens, _, _ = frame_rows(rows, tokenizer.start_id, tokenizer.end_id, max_tokens)
     return tokens, places, owners
 
 

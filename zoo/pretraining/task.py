@@ -10,7 +10,7 @@ import keras
 import numpy as np
 
 from zoo.conversion.from_bert import PretrainedEncoder
-from zoo.corpora.labelled_corpus import LabelledCorpus, framed_rows
+from zoo.corpora.labelled_corpus import LabelledCorpus, frame_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.distribution.current import workers_of
 from zoo.models.masked_language_model import MaskedLanguageModel
@@ -103,7 +103,7 @@ def encode_rows(texts: Iterable[str], tokenizer: Vocabulary, max_tokens: int) ->
     """Texts as rows of at most `max_tokens` tokens, special ones included; nothing is left out."""
     room = max_tokens - 2
     parts = [[ids[i : i + room]] for ids in tokenizer.encode([*texts]) for i in range(0, len(ids), room)]
-    return framed_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]
+    return frame_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]
 
 
 class DevSet:

@@ -73,7 +73,7 @@ class ClassificationService(PredictorService):
         return {"labels": labels, "probabilities": probabilities}
 
     def _framed(self, parts):
-        """`zoo.corpora.labelled_corpus.framed_rows` of ragged ids."""
+        """`zoo.corpora.labelled_corpus.frame_rows` of ragged ids."""
         start, end, _ = self._special
         room = tf.constant(self._max_tokens - 1 - len(parts), tf.int64)
         lengths = [part.row_lengths() for part in parts]
