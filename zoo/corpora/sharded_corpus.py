@@ -137,7 +137,7 @@ def is_prepared(path: str | os.PathLike | None) -> bool:
     return path is not None and os.path.exists(os.path.join(path, _VOCABULARY))
 
 
-class JoinedIds:
+class ConcatenatedIds:
     """Flat arrays one behind the other, without a copy; for `TokenRows`, which asks for elements by number."""
 
     def __init__(self, parts: list[np.ndarray]):
@@ -158,7 +158,7 @@ def joined(sides: list[TokenRows]) -> TokenRows:
         return TokenRows(np.zeros(0, "uint16"), np.zeros(1, "int64"))
     starts = np.cumsum([0, *(side.offsets[-1] for side in sides)])
     offsets = [side.offsets[:-1] + start for side, start in zip(sides, starts)]
-    return TokenRows(JoinedIds([side.ids for side in sides]), np.concatenate([*offsets, starts[-1:]]))
+    return TokenRows(ConcatenatedIds([side.ids for side in sides]), np.concatenate([*offsets, starts[-1:]]))
 
 
 def _end_with_parent():
