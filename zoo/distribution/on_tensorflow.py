@@ -25,7 +25,7 @@ def multi_worker_strategy() -> tf.distribute.Strategy:
     return tf.distribute.MultiWorkerMirroredStrategy()
 
 
-def graphics_cards() -> list[str]:
+def gpu_names() -> list[str]:
     """The GPUs that TensorFlow sees, as `GPU:0`."""
     return [f"GPU:{number}" for number in range(len(tf.config.list_physical_devices("GPU")))]
 
