@@ -15,7 +15,7 @@ from zoo.classification.metrics import classification_scores, confusion_matrix
 from zoo.classification.recipes import ClassifierRecipe
 from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.labelled_corpus import LabelledCorpus
-from zoo.distribution.current import workers_of
+from zoo.distribution.current import current_workers
 from zoo.models.classifier import Classifier
 from zoo.serving.predictor import Predictor
 from zoo.text.vocabularies import Vocabulary
@@ -69,7 +69,7 @@ def train(
     if not dev_texts:
         raise ValueError("The dev corpus has no example. It decides which checkpoint is kept: give one.")
     flat = lambda: (text for parts in texts for text in parts)  # noqa: E731
-    workers = workers_of(strategy)
+    workers = current_workers(strategy)
     folder = prepare_folder(folder, recipe, workers)
     tokenizer = initial.tokenizer if initial else tokenizer
     vocabulary = run_vocabulary(folder, tokenizer, flat, recipe, workers)

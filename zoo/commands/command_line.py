@@ -68,7 +68,7 @@ def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> No
 
 def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program: str) -> dict[str, Any]:
     """What the arguments of `add_training` ask for, as arguments of a task's `train`."""
-    from zoo.distribution.current import workers_of
+    from zoo.distribution.current import current_workers
     from zoo.text.tokenizer import Tokenizer
 
     distributed = strategy(options.strategy)
@@ -80,7 +80,7 @@ def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program
         "card": card,
         "tokenizer": Tokenizer.load(options.vocabulary) if options.vocabulary else None,
         "initial": _initial(options.initial) if options.initial else None,
-        "log": log if workers_of(distributed).chief else lambda text: None,
+        "log": log if current_workers(distributed).chief else lambda text: None,
         "strategy": distributed,
     }
 

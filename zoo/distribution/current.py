@@ -7,7 +7,7 @@ import keras
 from zoo.distribution.workers import SINGLE_PROCESS, Workers
 
 
-def workers_of(strategy: Any = None) -> Workers:
+def current_workers(strategy: Any = None) -> Workers:
     """Those that a `tf.distribute` strategy or, on JAX, the distribution set in Keras makes train together."""
     backend = keras.backend.backend()
     if backend == "tensorflow" and strategy is not None:

@@ -12,7 +12,7 @@ import numpy as np
 from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
 from zoo.corpora.word_rows import window_characters, window_labels, windows
-from zoo.distribution.current import workers_of
+from zoo.distribution.current import current_workers
 from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.recipes import TaggerRecipe
@@ -74,7 +74,7 @@ def train(
     log(f"dev: {dev_sentences.report}" + (f"; {notes.count:,} unknown labels {notes}" if notes.count else ""))
     if not dev:
         raise ValueError("The dev corpus has no sentence. It decides which checkpoint is kept: give one.")
-    workers = workers_of(strategy)
+    workers = current_workers(strategy)
     folder = prepare_folder(folder, recipe, workers)
     tokenizer = initial.tokenizer if initial else tokenizer
     vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe, workers)

@@ -14,7 +14,7 @@ from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.encoded_corpus import EncodedCorpus
 from zoo.corpora.token_rows import TokenRows
 from zoo.corpora.word_rows import window_boundaries, window_characters, windows
-from zoo.distribution.current import workers_of
+from zoo.distribution.current import current_workers
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
@@ -79,7 +79,7 @@ def train(
     log(f"dev: {dev_trees.report}")
     if not trees or not dev:
         raise ValueError("There must be trees to learn from, and dev trees, which decide which checkpoint is kept.")
-    workers = workers_of(strategy)
+    workers = current_workers(strategy)
     folder = prepare_folder(folder, recipe, workers)
     words = [[escaped(word) for word in tree.leaves()] for tree in trees]
     tokenizer = initial.tokenizer if initial else tokenizer

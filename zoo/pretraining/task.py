@@ -12,7 +12,7 @@ import numpy as np
 from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.labelled_corpus import LabelledCorpus, frame_rows
 from zoo.corpora.token_rows import TokenRows
-from zoo.distribution.current import workers_of
+from zoo.distribution.current import current_workers
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.pretraining.encoder import MaskedEncoder
 from zoo.pretraining.recipes import EncoderRecipe
@@ -60,7 +60,7 @@ def train(
 
     settings = recipe.training
     check_settings(settings, ("accuracy", "loss"), unused=["token_dropout"])
-    workers = workers_of(strategy)
+    workers = current_workers(strategy)
     folder = prepare_folder(folder, recipe, workers)
     tokenizer = initial.tokenizer if initial else tokenizer
     vocabulary = run_vocabulary(folder, tokenizer, lambda: train_texts, recipe, workers)

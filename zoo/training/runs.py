@@ -17,7 +17,7 @@ from zoo.config_values import from_dict, to_dict
 from zoo.corpora.batching import BatchStream, Corpus
 from zoo.corpora.encoded_corpus import EncodedCorpus
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, SampledRows, TokenDropout, split_labels
-from zoo.distribution.current import workers_of
+from zoo.distribution.current import current_workers
 from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
 from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays, write_atomically
@@ -156,7 +156,7 @@ def train_model(
     Raises:
         zoo.training.planning.Planned: If only a plan is wanted.
     """
-    with locked(folder), lost_worker_errors(workers_of(getattr(model, "distribute_strategy", None))):
+    with locked(folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
         trainer = Trainer(model, settings, folder / "training", look, split, pad_label)
         batches = stream = BatchStream(
             corpus,

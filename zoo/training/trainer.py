@@ -13,7 +13,7 @@ import numpy as np
 
 from keras_transformer.training import TokenCrossEntropy, average_arrays, prepare_replicas
 from zoo.config import PAD_ID, TrainingConfig
-from zoo.distribution.current import workers_of
+from zoo.distribution.current import current_workers
 from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_atomically
 from zoo.training.finite import FiniteGuard
 from zoo.training.micro_batches import accumulation_steps, micro_batches, own_shares
@@ -65,7 +65,7 @@ class Trainer:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.scalars = ScalarLog(self.folder / "tensorboard")
         self._strategy = strategy = getattr(model, "distribute_strategy", None)  # TensorFlow has one.
-        self.workers = workers_of(strategy)
+        self.workers = current_workers(strategy)
         self.replicas = self.workers.replicas
         self.accumulation = accumulation_steps(config, self.replicas)
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}

@@ -21,7 +21,7 @@ from zoo.config_values import to_dict
 from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.corpora.sharded_corpus import ShardedCorpus
-from zoo.distribution.current import workers_of
+from zoo.distribution.current import current_workers
 from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import assign_arrays, named_arrays
@@ -81,7 +81,7 @@ def train(
     check_settings(settings, ("bleu", "loss"), (*_FOR_OTHERS, "subword_dropout") if prepared else _FOR_OTHERS)
     if prepared:
         tokenizer = _prepared_vocabulary(train_pairs, tokenizer)
-    workers = workers_of(strategy)
+    workers = current_workers(strategy)
     folder = prepare_folder(folder, recipe, workers)
     texts = functools.partial(itertools.chain.from_iterable, train_pairs)
     tokenizer = run_vocabulary(folder, tokenizer, texts, recipe, workers)
