@@ -83,7 +83,7 @@ class Workers:
                 f"{', '.join(map(str, others))}. Start all of them with the same command and the same files."
             )
 
-    def own_folder(self, folder: pathlib.Path) -> pathlib.Path:
+    def local_folder(self, folder: pathlib.Path) -> pathlib.Path:
         """Where this process writes: the folder itself on the chief, on the others one that goes when they end."""
         if self.chief:
             return folder

@@ -53,7 +53,7 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers 
     folder = pathlib.Path(folder)
     workers.shared(lambda: (_prepare(folder, recipe), {}))
     workers.check_same("recipe", json.dumps(to_dict(_same_on_any_machine(recipe))).encode())
-    own = workers.own_folder(folder)
+    own = workers.local_folder(folder)
     if own != folder:
         _prepare(own, recipe)
     return own
