@@ -89,7 +89,7 @@ class Workers:
             return folder
         return temporary_folder(f"worker-{self.index}-") / "run"
 
-    def own_rows(self, rows: int) -> list[slice]:
+    def local_rows(self, rows: int) -> list[slice]:
         """Which of the rows of an example, a multiple of `replicas`, each device of this process has."""
         share, first = rows // self.replicas, self.index * self.devices
         return [slice(i * share, (i + 1) * share) for i in range(first, first + self.devices)]
