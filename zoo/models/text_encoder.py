@@ -88,7 +88,7 @@ class TextEncoder(keras.layers.Layer):
             x = self.embedding_norm(x)
         return self.encoder(self.embedding_dropout(x), mask=mask), mask
 
-    def layers_from_below(self) -> list[list[keras.layers.Layer]]:
+    def layers_bottom_up(self) -> list[list[keras.layers.Layer]]:
         """What makes the embeddings, then block by block; without a last normalisation."""
         embeddings = self.embedding, self.positions, self.segments, self.embedding_norm
         return [[layer for layer in embeddings if layer is not None], *([block] for block in self.encoder.blocks)]

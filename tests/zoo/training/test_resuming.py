@@ -146,7 +146,7 @@ def run_on_jax(folder):
     expected = run_interrupted(lambda: make(dropout=0.3, eager=False), folder / "a", [])[1]
     assert_same(run_interrupted(lambda: make(dropout=0.3, eager=False), folder / "b", [2])[1], expected)
     model = make(eager=False)
-    model.text_encoder = types.SimpleNamespace(layers_from_below=lambda: [[model.embedding]])
+    model.text_encoder = types.SimpleNamespace(layers_bottom_up=lambda: [[model.embedding]])
     before = named_arrays(model)
     _, after = train(model, whole_batches(), folder / "rates", steps=1, evaluate_every=1, layer_decay=0.5)
     moves = {name: np.abs(after[name] - array).max() for name, array in before.items()}
