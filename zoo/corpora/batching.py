@@ -158,7 +158,7 @@ def original_order(chunks: typing.Sequence[np.ndarray], results: typing.Sequence
     return ordered
 
 
-def power_of_two(count: int) -> int:
+def next_power_of_two(count: int) -> int:
     """The least that is not below `count`."""
     return 1 << (count - 1).bit_length()
 

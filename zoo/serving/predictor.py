@@ -10,7 +10,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.corpora.batching import length_sorted_chunks, original_order, power_of_two
+from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order
 from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.limits import Limits
 from zoo.models.compiling import compiled
@@ -117,12 +117,12 @@ class Predictor(Saveable):
         few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
 
         def width(length):
-            return power_of_two(max(16, length)) if few_shapes else length
+            return next_power_of_two(max(16, length)) if few_shapes else length
 
         lengths = [width(length) for length in rows["token_ids"].lengths.tolist()]
         for chunk in length_sorted_chunks(lengths, self.batch_tokens):
             widths = [width(int(rows[name].lengths[chunk].max())) for name in self.inputs]
-            fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
+            fill = next_power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
             arrays = [append_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
             found = keras.tree.map_structure(ops.convert_to_numpy, function(*arrays))
             yield chunk, keras.tree.map_structure(operator.itemgetter(slice(len(chunk))), found)

@@ -11,7 +11,7 @@ from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
-from zoo.corpora.batching import length_sorted_chunks, original_order, power_of_two, source_batch
+from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order, source_batch
 from zoo.limits import after
 from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
@@ -215,13 +215,13 @@ class Translator(Saveable):
         return self.jit_compile or keras.backend.backend() == "jax"
 
     def _width(self, length):
-        return max(_SHORTEST, power_of_two(length)) if self._few_shapes() else length
+        return max(_SHORTEST, next_power_of_two(length)) if self._few_shapes() else length
 
     def _search_inputs(self, rows):
         """Source ids and limits; where each shape is compiled anew, powers of two of both sizes."""
         source = source_batch(rows, self._width(1 + max(map(len, rows))))
         if self._few_shapes():
-            source = np.pad(source, ((0, power_of_two(len(rows)) - len(rows)), (0, 0)))
+            source = np.pad(source, ((0, next_power_of_two(len(rows)) - len(rows)), (0, 0)))
         lengths = np.count_nonzero(source, axis=1).astype("int32")
         return source, np.where(lengths, lengths + MAX_EXTRA_TOKENS, 1)
 
