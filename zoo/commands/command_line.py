@@ -14,7 +14,7 @@ from zoo.commands.quiet import quiet_start
 from zoo.config import Recipe
 from zoo.config_values import override
 from zoo.corpora.reading import read_lines
-from zoo.distribution.exiting import WorkerFailure, leave
+from zoo.distribution.exiting import WorkerFailure, exit_process
 from zoo.text.terminal import escaped, line
 
 CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.
@@ -34,7 +34,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, bac
         return options.run(options) or 0
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
         print(f"error: {escaped(line(str(error)))}", file=sys.stderr)
-        return leave(2) if isinstance(error, WorkerFailure) else 2
+        return exit_process(2) if isinstance(error, WorkerFailure) else 2
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
         return 130

@@ -20,7 +20,7 @@ def temporary_folder(prefix: str) -> pathlib.Path:
     return pathlib.Path(_folders[-1])
 
 
-def leave(status: int) -> None:
+def exit_process(status: int) -> None:
     """Ends this process at once. After `WorkerFailure` JAX would wait a minute for the others, and then abort."""
     _remove_folders()
     sys.stdout.flush()
