@@ -50,7 +50,7 @@ class TableRows:
     """
 
     def __init__(self, path: Path, columns: typing.Sequence[int], commas: bool = False):
-        self._path, self._columns, self._commas = existing(path), tuple(columns), commas
+        self._path, self._columns, self._commas = existing_path(path), tuple(columns), commas
         if min(self._columns) < 0 or len({*self._columns}) < len(self._columns):
             raise ValueError(f"`columns` must be different numbers from 0. Received: columns={columns}.")
 
@@ -84,7 +84,7 @@ class LineRows:
     """
 
     def __init__(self, path: Path):
-        self._path = existing(path)
+        self._path = existing_path(path)
 
     def __iter__(self) -> typing.Iterator[Row]:
         with contextlib.closing(read_byte_lines(self._path)) as lines:
@@ -171,14 +171,14 @@ def read_lines(path: Path) -> typing.Iterator[str]:
     Raises:
         ValueError: If a line is not UTF-8, with its number.
     """
-    for number, line in enumerate(read_byte_lines(existing(path)), start=1):
+    for number, line in enumerate(read_byte_lines(existing_path(path)), start=1):
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}, line {number}, is not UTF-8: {error}. Convert the file.") from error
 
 
-def existing(path: Path) -> pathlib.Path:
+def existing_path(path: Path) -> pathlib.Path:
     """The path; `FileNotFoundError` where there is nothing."""
     path = pathlib.Path(path)
     if not path.exists():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.reading import LineNotes, Path, existing, notes_of, read_byte_lines
+from zoo.corpora.reading import LineNotes, Path, existing_path, notes_of, read_byte_lines
 from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.parsing.chart import span_number
 from zoo.parsing.trees import Spans, Tree, cleaned, read_brackets
@@ -43,7 +43,7 @@ class TreeReader:
     """
 
     def __init__(self, path: Path):
-        self._path = existing(path)
+        self._path = existing_path(path)
         self.report = Report()
 
     def __iter__(self) -> Iterator[Tree]:

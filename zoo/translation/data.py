@@ -6,7 +6,7 @@ import os
 import typing
 from dataclasses import dataclass, field
 
-from zoo.corpora.reading import DatasetRows, LineNotes, Path, Row, TableRows, existing, notes_of, read_byte_lines
+from zoo.corpora.reading import DatasetRows, LineNotes, Path, Row, TableRows, existing_path, notes_of, read_byte_lines
 
 
 @dataclass
@@ -86,7 +86,7 @@ class ParallelText(PairReader):
     """
 
     def __init__(self, source_path: Path, target_path: Path):
-        super().__init__(_ParallelRows(existing(source_path), existing(target_path)))
+        super().__init__(_ParallelRows(existing_path(source_path), existing_path(target_path)))
 
 
 class TabSeparated(PairReader):
