@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from zoo.corpora.reading import DatasetRows, LineNotes, Path, Row, TableRows, notes_of, text_features
+from zoo.corpora.reading import DatasetRows, LineNotes, PathLike, Row, TableRows, notes_of, text_features
 
 
 class Example(typing.NamedTuple):
@@ -92,13 +92,13 @@ class ExampleReader:
 
 
 def open_examples(
-    data: Path,
+    data: PathLike,
     *,
     columns: Sequence[int] = (0, 1),
     header: bool = False,
     features: Sequence[str] | None = None,
     split: str = "train",
-    data_dir: Path | None = None,
+    data_dir: PathLike | None = None,
 ) -> ExampleReader:
     """The reader that command-line arguments ask for.
 

@@ -9,7 +9,7 @@ import typing
 import zlib
 from dataclasses import dataclass, field
 
-Path = str | os.PathLike
+PathLike = str | os.PathLike
 Row = tuple[bytes, ...] | None  # None where a line has too few columns.
 
 
@@ -49,7 +49,7 @@ class TableRows:
         The cells of each line; empty ones for a blank line, None where columns are missing.
     """
 
-    def __init__(self, path: Path, columns: typing.Sequence[int], commas: bool = False):
+    def __init__(self, path: PathLike, columns: typing.Sequence[int], commas: bool = False):
         self._path, self._columns, self._commas = existing_path(path), tuple(columns), commas
         if min(self._columns) < 0 or len({*self._columns}) < len(self._columns):
             raise ValueError(f"`columns` must be different numbers from 0. Received: columns={columns}.")
@@ -83,7 +83,7 @@ class LineRows:
         path: The file.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: PathLike):
         self._path = existing_path(path)
 
     def __iter__(self) -> typing.Iterator[Row]:
@@ -109,7 +109,7 @@ class DatasetRows:
         name: str,
         features: typing.Sequence[str] | None,
         split: str,
-        data_dir: Path | None,
+        data_dir: PathLike | None,
         argument: str,
         choose: typing.Callable[[typing.Any], typing.Sequence[str]],
     ):
@@ -165,7 +165,7 @@ def text_features(info: typing.Any) -> list[str]:
     return [name for name, feature in info.features.items() if type(feature).__name__ == "Text"]
 
 
-def read_lines(path: Path) -> typing.Iterator[str]:
+def read_lines(path: PathLike) -> typing.Iterator[str]:
     """Every line of a text in one language, plain or gzip, empty ones included, so that line n stays line n.
 
     Raises:
@@ -178,7 +178,7 @@ def read_lines(path: Path) -> typing.Iterator[str]:
             raise ValueError(f"{path}, line {number}, is not UTF-8: {error}. Convert the file.") from error
 
 
-def existing_path(path: Path) -> pathlib.Path:
+def existing_path(path: PathLike) -> pathlib.Path:
     """The path; `FileNotFoundError` where there is nothing."""
     path = pathlib.Path(path)
     if not path.exists():

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from zoo.corpora.labelled_corpus import NO_LABEL
-from zoo.corpora.reading import LineNotes, Path, existing_path, notes_of, read_byte_lines
+from zoo.corpora.reading import LineNotes, PathLike, existing_path, notes_of, read_byte_lines
 
 
 class Sentence(typing.NamedTuple):
@@ -52,7 +52,7 @@ class SentenceReader:
             first.
     """
 
-    def __init__(self, path: Path, columns: Sequence[int] = (0, -1)):
+    def __init__(self, path: PathLike, columns: Sequence[int] = (0, -1)):
         self._path, self._columns = existing_path(path), tuple(columns)
         if len(self._columns) != 2 or self._columns[0] == self._columns[1]:
             raise ValueError(f"`columns` must be two different numbers, of word and label. Received: {columns}.")

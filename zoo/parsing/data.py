@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.reading import LineNotes, Path, existing_path, notes_of, read_byte_lines
+from zoo.corpora.reading import LineNotes, PathLike, existing_path, notes_of, read_byte_lines
 from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.parsing.chart import span_number
 from zoo.parsing.trees import Spans, Tree, cleaned, read_brackets
@@ -42,7 +42,7 @@ class TreeReader:
         ValueError: While it is run over, at what is no tree or no UTF-8; the message tells the line.
     """
 
-    def __init__(self, path: Path):
+    def __init__(self, path: PathLike):
         self._path = existing_path(path)
         self.report = Report()
 

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from zoo.corpora.reading import DatasetRows, LineNotes, LineRows, Path, Row, TableRows, notes_of, text_features
+from zoo.corpora.reading import DatasetRows, LineNotes, LineRows, PathLike, Row, TableRows, notes_of, text_features
 
 
 @dataclass
@@ -56,12 +56,12 @@ class TextReader:
 
 
 def open_texts(
-    data: Path,
+    data: PathLike,
     *,
     columns: Sequence[int] | None = None,
     features: Sequence[str] | None = None,
     split: str = "train",
-    data_dir: Path | None = None,
+    data_dir: PathLike | None = None,
 ) -> TextReader:
     """The reader that command-line arguments ask for.
 

@@ -6,7 +6,16 @@ import os
 import typing
 from dataclasses import dataclass, field
 
-from zoo.corpora.reading import DatasetRows, LineNotes, Path, Row, TableRows, existing_path, notes_of, read_byte_lines
+from zoo.corpora.reading import (
+    DatasetRows,
+    LineNotes,
+    PathLike,
+    Row,
+    TableRows,
+    existing_path,
+    notes_of,
+    read_byte_lines,
+)
 
 
 @dataclass
@@ -85,7 +94,7 @@ class ParallelText(PairReader):
             end are then as doubtful as the rest.
     """
 
-    def __init__(self, source_path: Path, target_path: Path):
+    def __init__(self, source_path: PathLike, target_path: PathLike):
         super().__init__(_ParallelRows(existing_path(source_path), existing_path(target_path)))
 
 
@@ -97,7 +106,7 @@ class TabSeparated(PairReader):
         columns: Numbers of the source and the target column, from 0; (1, 0) turns the direction round.
     """
 
-    def __init__(self, path: Path, columns: tuple[int, int] = (0, 1)):
+    def __init__(self, path: PathLike, columns: tuple[int, int] = (0, 1)):
         if len(columns) != 2:
             raise ValueError(f"`columns` must be two different numbers from 0. Received: columns={columns}.")
         super().__init__(TableRows(path, columns))
@@ -117,7 +126,7 @@ class TensorFlowDataset(PairReader):
         name: str,
         languages: tuple[str, str] | None = None,
         split: str = "train",
-        data_dir: Path | None = None,
+        data_dir: PathLike | None = None,
     ):
         super().__init__(DatasetRows(name, languages, split, data_dir, "languages", _input_and_answer))
 
@@ -147,9 +156,9 @@ class _ParallelRows:
 
 
 def open_pairs(
-    source: Path | None = None,
-    target: Path | None = None,
-    data: Path | None = None,
+    source: PathLike | None = None,
+    target: PathLike | None = None,
+    data: PathLike | None = None,
     *,
     columns: tuple[int, int] = (0, 1),
     languages: tuple[str, str] | None = None,
