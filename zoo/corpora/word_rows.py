@@ -10,7 +10,7 @@ from zoo.text.checks import check_texts
 from zoo.text.word_characters import word_characters
 
 
-def windows(sentences, tokenizer, max_tokens) -> tuple[TokenRows, list[list[int]], list[int]]:
+def encode_windows(sentences, tokenizer, max_tokens) -> tuple[TokenRows, list[list[int]], list[int]]:
     """Sentences cut into rows that fit, whole words each.
 
     Returns:

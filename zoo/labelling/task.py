@@ -11,7 +11,7 @@ import numpy as np
 
 from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.word_rows import window_characters, window_labels, windows
+from zoo.corpora.word_rows import encode_windows, window_characters, window_labels
 from zoo.distribution.current import current_workers
 from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
@@ -83,7 +83,7 @@ def train(
     longest = min(settings.max_tokens, config.max_positions or settings.max_tokens)
 
     def encode(tokenizer):
-        tokens, places, owners = windows(words, tokenizer, longest)
+        tokens, places, owners = encode_windows(words, tokenizer, longest)
         if len(owners) > len(words) and tokenizer is vocabulary:
             log(f"{len(owners) - len(words):,} more windows, as sentences have more than {longest} tokens")
         features = {"character_ids": window_characters(tokens, places, words)} if config.character_filters else {}

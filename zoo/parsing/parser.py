@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from keras import ops
 
 from zoo.config import SpanParserConfig
-from zoo.corpora.word_rows import window_boundaries, window_characters, windows
+from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
 from zoo.models.compiling import compiled
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
@@ -77,7 +77,7 @@ class TreeParser(Predictor):
             ValueError: If a sentence is neither; the message names it.
         """
         words, escaped_words = words_of(sentences)
-        tokens, places, owners = windows(escaped_words, self.tokenizer, self.max_tokens)
+        tokens, places, owners = encode_windows(escaped_words, self.tokenizer, self.max_tokens)
         parts, rows = window_words(words, places, owners), self._rows(tokens, places, escaped_words)
         trees = [None] * len(parts)
         for chunk, (scores, labels, tags) in self.answers(self._best, rows, progress):

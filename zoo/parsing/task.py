@@ -13,7 +13,7 @@ from zoo.config import PAD_ID, ModelConfig, Recipe
 from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.encoded_corpus import EncodedCorpus
 from zoo.corpora.token_rows import TokenRows
-from zoo.corpora.word_rows import window_boundaries, window_characters, windows
+from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
 from zoo.distribution.current import current_workers
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.span_parser import SpanParser
@@ -87,12 +87,12 @@ def train(
     plan = (_linear_plan if linear else _span_plan)(recipe, trees, vocabulary, initial)
 
     def encode(tokenizer):
-        _, _, owners = windows(words, tokenizer, plan.longest)
+        _, _, owners = encode_windows(words, tokenizer, plan.longest)
         whole = np.flatnonzero(np.bincount(owners, minlength=len(words)) == 1)
         if len(whole) < len(words) and tokenizer is vocabulary:
             log(f"left out: {len(words) - len(whole):,} sentences of more than {plan.longest} tokens")
         kept = [words[i] for i in whole]
-        tokens, places, _ = windows(kept, tokenizer, plan.longest)
+        tokens, places, _ = encode_windows(kept, tokenizer, plan.longest)
         return plan.corpus(tokens, places, kept, [trees[i] for i in whole])
 
     return train_predictor(
