@@ -124,7 +124,7 @@ class ShardedCorpus(EncodedCorpus):
             _check_begun(path, digest)
             notes = shards[-1].too_long
             too_long.count, too_long.first = too_long.count + notes.count, (too_long.first + notes.first)[:10]
-        sides = [joined([getattr(shard, side) for shard in shards]) for side in ("source", "target")]
+        sides = [concatenate_rows([getattr(shard, side) for shard in shards]) for side in ("source", "target")]
         corpus = cls(*sides, too_long)
         text = json.dumps(facts, sort_keys=True).encode()
         object.__setattr__(corpus, "tokenizer", tokenizer)  # Past the dataclass, which is frozen.
@@ -152,7 +152,7 @@ class ConcatenatedIds:
         return result
 
 
-def joined(sides: list[TokenRows]) -> TokenRows:
+def concatenate_rows(sides: list[TokenRows]) -> TokenRows:
     """The rows of several, one behind the other."""
     if not sides:
         return TokenRows(np.zeros(0, "uint16"), np.zeros(1, "int64"))
