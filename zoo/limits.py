@@ -27,7 +27,7 @@ class Limits:
             )
 
 
-def after(check: Callable[[], None], function: Callable) -> Callable:
+def with_check(check: Callable[[], None], function: Callable) -> Callable:
     """`function`, with a check before each call."""
 
     def checked(*arguments):

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 from keras_transformer.decoding import Hypotheses
 from zoo.config import START_ID
-from zoo.limits import Limits, after
+from zoo.limits import Limits, with_check
 from zoo.tf.chunks import in_chunks
 from zoo.tf.limits import check_bytes, timer
 
@@ -126,7 +126,7 @@ class TextService(TranslationService):
         fit = lengths <= self._longest_aligned
         lengths, *rows = (tf.ragged.boolean_mask(side, fit) for side in (lengths + 1, *rows))
         nothing = tf.constant([], tf.string)
-        links = in_chunks(lengths, self._chunk_tokens, after(check, self._linked), nothing, *rows)
+        links = in_chunks(lengths, self._chunk_tokens, with_check(check, self._linked), nothing, *rows)
         return tf.tensor_scatter_nd_update(tf.fill(tf.shape(fit), ""), tf.where(fit), links)
 
     def _linked(self, source, target, *words):

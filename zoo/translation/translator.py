@@ -12,7 +12,7 @@ from keras import ops
 from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order, source_batch
-from zoo.limits import after
+from zoo.limits import with_check
 from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.checkpoints import Checkpoint
@@ -235,7 +235,7 @@ class Translator(Saveable):
         search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
         num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + MAX_EXTRA_TOKENS
         step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
-        step = step if each_step is None else after(each_step, step)
+        step = step if each_step is None else with_check(each_step, step)
         drawn = {} if uniforms is None else {"uniforms": uniforms}
         return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **drawn)
 
