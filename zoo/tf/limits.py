@@ -13,7 +13,7 @@ def check_bytes(sizes: tf.Tensor, limits: Limits) -> None:
     tf.debugging.assert_less_equal(sizes, limits.max_bytes, message)
 
 
-def timer(limits: Limits) -> Callable[[], None]:
+def start_timer(limits: Limits) -> Callable[[], None]:
     """Begins the time of a call. What it returns ends the call by an error if that has been too long."""
     if limits.max_seconds is None:
         return lambda: None

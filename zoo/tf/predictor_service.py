@@ -7,7 +7,7 @@ from zoo.limits import Limits, with_check
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
 from zoo.tf.chunks import in_chunks, packed
-from zoo.tf.limits import check_bytes, timer
+from zoo.tf.limits import check_bytes, start_timer
 from zoo.tf.tokenizers import GraphTokenizer
 from zoo.tf.word_pieces import GraphWordPieces
 
@@ -36,7 +36,7 @@ class PredictorService(tf.Module):
         specs = [tf.TensorSpec(shape, tf.string, name=name) for name, shape in self._strings()]
 
         def answer(*strings):
-            return self._answer(timer(self._limits), *strings)
+            return self._answer(start_timer(self._limits), *strings)
 
         self._function = tf.function(answer, input_signature=specs, autograph=False)
         return {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: self._function}

@@ -10,7 +10,7 @@ from keras_transformer.decoding import Hypotheses
 from zoo.config import START_ID
 from zoo.limits import Limits, with_check
 from zoo.tf.chunks import in_chunks
-from zoo.tf.limits import check_bytes, timer
+from zoo.tf.limits import check_bytes, start_timer
 
 IDS = "translate_ids"
 TEXTS = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -39,7 +39,7 @@ class TranslationService(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32, name="source")], autograph=False)
     def translate_ids(self, source):
-        found = self._hypotheses(timer(self._limits), source)
+        found = self._hypotheses(start_timer(self._limits), source)
         return {"ids": found.ids, "scores": tf.where(found.lengths > 0, found.scores, -float("inf"))}
 
     def signatures(self) -> dict:
@@ -80,7 +80,7 @@ class TextService(TranslationService):
     def translate(self, text):
         from zoo.tf.segments import join_texts, segment_counts, split_texts
 
-        check = timer(self._limits)
+        check = start_timer(self._limits)
         check_bytes(tf.strings.length(text), self._limits)
         segments = split_texts(text, self._tokenizer, self._max_source_tokens)
         found = self._decoded(check, self._tokenizer.source_ids(segments.parts.flat_values))
