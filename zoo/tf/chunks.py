@@ -6,7 +6,7 @@ from typing import Any
 import tensorflow as tf
 
 
-def in_chunks(
+def map_in_chunks(
     lengths: tf.Tensor, chunk_tokens: int, run: Callable[[tf.Tensor], Any], nothing: Any, *rows: tf.RaggedTensor
 ) -> Any:
     """What `run` gives for ragged rows `[N, (T)]`, called on chunks of like length.

@@ -6,7 +6,7 @@ from zoo.config import NUM_CHARACTERS
 from zoo.limits import Limits, with_check
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
-from zoo.tf.chunks import in_chunks, packed
+from zoo.tf.chunks import map_in_chunks, packed
 from zoo.tf.limits import check_bytes, start_timer
 from zoo.tf.tokenizers import GraphTokenizer
 from zoo.tf.word_pieces import GraphWordPieces
@@ -44,7 +44,7 @@ class PredictorService(tf.Module):
     def _in_chunks(self, check, run, nothing, *rows):
         """What `run` gives for the rows, with a check before each chunk; see `in_chunks`."""
         lengths = tf.cast(rows[0].row_lengths(), tf.int32)
-        return in_chunks(lengths, self._chunk_tokens, with_check(check, run), nothing, *rows)
+        return map_in_chunks(lengths, self._chunk_tokens, with_check(check, run), nothing, *rows)
 
     def _encoded(self, texts):
         """Strings `[B]` to int32 ids `[B, (T)]`, without special ids."""

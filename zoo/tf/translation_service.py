@@ -9,7 +9,7 @@ import tensorflow as tf
 from keras_transformer.decoding import Hypotheses
 from zoo.config import START_ID
 from zoo.limits import Limits, with_check
-from zoo.tf.chunks import in_chunks
+from zoo.tf.chunks import map_in_chunks
 from zoo.tf.limits import check_bytes, start_timer
 
 IDS = "translate_ids"
@@ -114,7 +114,7 @@ class TextService(TranslationService):
         nothing = Hypotheses(
             tf.zeros((0, self._num_return, width), tf.int32), scores, scores, tf.cast(scores, tf.int32)
         )
-        return in_chunks(lengths, self._chunk_tokens, functools.partial(self._hypotheses, check), nothing, source)
+        return map_in_chunks(lengths, self._chunk_tokens, functools.partial(self._hypotheses, check), nothing, source)
 
     def _links(self, check, texts, translations):
         """Pharaoh's notation of `Alignment.links`, "" where a side is too long."""
@@ -126,7 +126,7 @@ class TextService(TranslationService):
         fit = lengths <= self._longest_aligned
         lengths, *rows = (tf.ragged.boolean_mask(side, fit) for side in (lengths + 1, *rows))
         nothing = tf.constant([], tf.string)
-        links = in_chunks(lengths, self._chunk_tokens, with_check(check, self._linked), nothing, *rows)
+        links = map_in_chunks(lengths, self._chunk_tokens, with_check(check, self._linked), nothing, *rows)
         return tf.tensor_scatter_nd_update(tf.fill(tf.shape(fit), ""), tf.where(fit), links)
 
     def _linked(self, source, target, *words):
