@@ -40,7 +40,7 @@ def map_in_chunks(
     return tf.nest.map_structure(lambda tensor: tf.gather(tensor, tf.argsort(order)), found)
 
 
-def packed(rows: tf.Tensor, lengths: tf.Tensor, room: int) -> tf.Tensor:
+def part_starts(rows: tf.Tensor, lengths: tf.Tensor, room: int) -> tf.Tensor:
     """Which of neighbouring pieces begin a new part, if each part has pieces of one row and at most `room` together.
 
     Args:

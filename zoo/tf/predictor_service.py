@@ -6,7 +6,7 @@ from zoo.config import NUM_CHARACTERS
 from zoo.limits import Limits, with_check
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
-from zoo.tf.chunks import map_in_chunks, packed
+from zoo.tf.chunks import map_in_chunks, part_starts
 from zoo.tf.limits import check_bytes, start_timer
 from zoo.tf.tokenizers import GraphTokenizer
 from zoo.tf.word_pieces import GraphWordPieces
@@ -120,7 +120,7 @@ class WordService(PredictorService):
         """Rows of whole words of one sentence each, their characters, and each word's row and place there, `[W, 2]`."""
         start, end, _ = self._special
         lengths = subwords.row_lengths()
-        begins = packed(sentences, lengths, self._max_tokens - 2)
+        begins = part_starts(sentences, lengths, self._max_tokens - 2)
         window = tf.cumsum(tf.cast(begins, tf.int64)) - 1
         count = tf.math.count_nonzero(begins)
         tokens, characters = (

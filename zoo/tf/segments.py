@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from zoo.tf.chunks import packed
+from zoo.tf.chunks import part_starts
 from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
 
 _LINE_BREAK = r"(\r\n|\n|\r)"
@@ -70,7 +70,7 @@ def _packed(pieces, separator, tokenizer, max_tokens):
         places = tf.ragged.range(pieces.row_lengths()).flat_values
         begins = tf.equal(places % max(1, (max_tokens - 1) // 4), 0)
     else:
-        begins = packed(rows, lengths, max_tokens)
+        begins = part_starts(rows, lengths, max_tokens)
     places = tf.cumsum(tf.cast(begins, rows.dtype)) - 1
     joined = tf.strings.unsorted_segment_join(flat, places, tf.reduce_sum(tf.cast(begins, rows.dtype)), separator)
     return tf.RaggedTensor.from_value_rowids(joined, tf.boolean_mask(rows, begins), pieces.nrows())
