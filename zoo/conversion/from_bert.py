@@ -13,7 +13,7 @@ from keras import ops
 from zoo.config import EncoderConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order
 from zoo.corpora.labelled_corpus import frame_rows
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.models.encoder_model import EncoderModel
 from zoo.models.text_encoder import masked_mean
 from zoo.storage.arrays import assign_arrays
@@ -46,7 +46,7 @@ class PretrainedEncoder:
 
     def __init__(self, model: EncoderModel, tokenizer, max_tokens: int):
         self.model, self.tokenizer, self.max_tokens = model, tokenizer, max_tokens
-        self._pooled = compiled(model, self._mean)
+        self._pooled = compile_function(model, self._mean)
 
     def embed(self, texts: Sequence[str], batch_tokens: int = 16_384) -> np.ndarray:
         """Sentence embeddings: hidden states averaged over real steps, of length 1; float32 `[N, D]`.

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import keras
 
 
-def compiled(model: keras.Model, function: Callable, jit_compile: bool = False) -> Callable:
+def compile_function(model: keras.Model, function: Callable, jit_compile: bool = False) -> Callable:
     """Compiles `function(*tensors)`, which reads the variables of `model` but changes none.
 
     TensorFlow traces a graph that takes any batch size and length or, with `jit_compile`, compiles each shape by XLA;

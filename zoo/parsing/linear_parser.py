@@ -10,7 +10,7 @@ from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch
 from zoo.corpora.token_rows import TokenRows
 from zoo.corpora.word_rows import encode_windows
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.parsing.linear import Symbols
 from zoo.parsing.sentences import joined, window_words, words_of
@@ -122,7 +122,7 @@ class LinearParser(Saveable):
                     step, state = constrained(step, state, constraint, begin, PAD_ID)
                 return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options)
 
-            self._compiled[key] = compiled(self.model, run)
+            self._compiled[key] = compile_function(self.model, run)
         return self._compiled[key]
 
 

@@ -6,7 +6,7 @@ from keras import ops
 
 from zoo.config import SpanParserConfig
 from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
 from zoo.parsing.sentences import joined, window_words, words_of
@@ -53,7 +53,7 @@ class TreeParser(Predictor):
         if len(tags) != model.config.num_tags:
             raise ValueError(f"A model of {model.config.num_tags} tags needs their names. Received: {len(tags)} names.")
         self.tags, self.threshold = list(tags), threshold
-        self._best = compiled(model, self.best)
+        self._best = compile_function(model, self.best)
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "TreeParser":

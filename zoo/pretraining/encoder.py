@@ -8,7 +8,7 @@ from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.batching import length_sorted_chunks
 from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.corpora.token_rows import TokenRows
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.storage.checkpoints import Checkpoint
 from zoo.storage.saving import Saveable, restore_model
@@ -30,7 +30,7 @@ class MaskedEncoder(Saveable, PretrainedEncoder):
     def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
         super().__init__(model, tokenizer, max_tokens)
         self.card = dict(card or {})
-        self._guess = compiled(model, self._judged)
+        self._guess = compile_function(model, self._judged)
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "MaskedEncoder":

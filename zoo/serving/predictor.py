@@ -13,7 +13,7 @@ from keras import ops
 from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order
 from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.limits import Limits
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.serving.saved_model import refuse, write_service
 from zoo.storage.checkpoints import Checkpoint
 from zoo.storage.saving import Saveable, restore_model
@@ -59,7 +59,7 @@ class Predictor(Saveable):
         self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
         self.card = dict(card or {})
         self.max_tokens, self.batch_tokens = max_tokens, batch_tokens
-        self._probabilities = compiled(model, self.softmax)
+        self._probabilities = compile_function(model, self.softmax)
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":

@@ -11,7 +11,7 @@ from keras import ops
 
 from zoo.config import START_ID
 from zoo.corpora.batching import source_batch
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import write_atomically
 from zoo.text.tokenizer import Tokenizer
@@ -74,7 +74,7 @@ def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:
             model with a single block has only that.
     """
     layer = max(layer, -model.config.num_decoder_layers)
-    return compiled(model, lambda source, target: _weights(model, source, target, layer))
+    return compile_function(model, lambda source, target: _weights(model, source, target, layer))
 
 
 def align_words(

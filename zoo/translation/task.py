@@ -22,7 +22,7 @@ from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.corpora.sharded_corpus import ShardedCorpus
 from zoo.distribution.current import current_workers
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import assign_arrays, named_arrays
 from zoo.text.tokenizer import Tokenizer
@@ -143,7 +143,7 @@ class DevSet:
         self.pairs, self._translator, self._log = pairs, translator, log
         self._score, self._bleu_options = score, bleu_options
         self._batches = [*token_batches(encode_corpus(pairs, translator.tokenizer), 4096, seed=0)]
-        self._loss = compiled(translator.model, self._sums)
+        self._loss = compile_function(translator.model, self._sums)
 
     def __call__(self, model: keras.Model) -> dict[str, float]:
         """`dev_loss`, `dev_perplexity`, `dev_bleu` (of the first 1,000 sentences) and `score`, higher being better."""

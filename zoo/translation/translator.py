@@ -13,7 +13,7 @@ from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, s
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order, source_batch
 from zoo.limits import with_check
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.checkpoints import Checkpoint
 from zoo.storage.saving import Saveable, restore_model
@@ -228,7 +228,9 @@ class Translator(Saveable):
     def _compiled_search(self, name, options, jit_compile):
         key = (name, jit_compile, *sorted(options.items()))
         if key not in self._compiled:
-            self._compiled[key] = compiled(self.model, functools.partial(self._found, name, options), jit_compile)
+            self._compiled[key] = compile_function(
+                self.model, functools.partial(self._found, name, options), jit_compile
+            )
         return self._compiled[key]
 
     def _found(self, name, options, source, limits, uniforms=None, each_step=None):
