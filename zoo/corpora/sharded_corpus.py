@@ -22,7 +22,7 @@ from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus, numbered
 from zoo.corpora.reading import LineNotes
 from zoo.corpora.token_rows import TokenRows
 from zoo.storage.arrays import write_atomically
-from zoo.storage.lock import locked
+from zoo.storage.lock import folder_lock
 from zoo.text.tokenizer import Tokenizer
 
 _FACTS = "shards.json"
@@ -64,7 +64,7 @@ def prepare_corpus(
     threads = -1 if processes == 1 else 1  # Of each process; -1: as many as there are cores.
     digests, settings = [], {"max_tokens": max_tokens, "shard_pairs": shard_pairs, "tokenizer": tokenizer.digest}
     context = multiprocessing.get_context("spawn")
-    with locked(folder), ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
+    with folder_lock(folder), ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
         running: dict[Future, int] = {}
         try:
             for number, chunk in enumerate(_chunks(numbered(pairs), shard_pairs)):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def locked(folder: pathlib.Path) -> Iterator[None]:
+def folder_lock(folder: pathlib.Path) -> Iterator[None]:
     """Keeps other processes from writing in a folder, on systems with `flock`; a killed process keeps no lock.
 
     What a killed one was writing, which has no name yet, is deleted.

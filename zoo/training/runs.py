@@ -21,7 +21,7 @@ from zoo.distribution.current import current_workers
 from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
 from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays, write_atomically
-from zoo.storage.lock import locked
+from zoo.storage.lock import folder_lock
 from zoo.text.tokenizer import SampledTokenizer, Tokenizer, train_tokenizer
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 from zoo.training import planning
@@ -156,7 +156,7 @@ def train_model(
     Raises:
         zoo.training.planning.Planned: If only a plan is wanted.
     """
-    with locked(folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
+    with folder_lock(folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
         trainer = Trainer(model, settings, folder / "training", look, split, pad_label)
         batches = stream = BatchStream(
             corpus,
