@@ -15,7 +15,7 @@ from zoo.config import Recipe
 from zoo.config_values import override
 from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
-from zoo.text.terminal import escaped, line
+from zoo.text.terminal import escape_control_characters, line
 
 CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.
 _errors = rich.console.Console(stderr=True)
@@ -186,7 +186,7 @@ def strategy(name: str | None) -> Any:
 
 def log(text: str) -> None:
     """Prints a text to stderr, without markup."""
-    _errors.print(escaped(text), highlight=False, markup=False, soft_wrap=True)
+    _errors.print(escape_control_characters(text), highlight=False, markup=False, soft_wrap=True)
 
 
 class ProgressBar:

@@ -15,16 +15,16 @@ def line(text: str) -> str:
     return " ".join(text.splitlines())
 
 
-def escaped(text: str) -> str:
+def escape_control_characters(text: str) -> str:
     """The text with what steers a terminal written out, such as `\\x1b`."""
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
 def cell(text: str) -> str:
     """The text for a cell of a rich table, as it stands."""
-    return rich.markup.escape(escaped(text))
+    return rich.markup.escape(escape_control_characters(text))
 
 
 def answer(text: str) -> None:
     """Prints an answer to standard output: escaped on a terminal, else as it is but for what UTF-8 cannot write."""
-    print(escaped(text) if sys.stdout.isatty() else _HALVES.sub("\ufffd", text))
+    print(escape_control_characters(text) if sys.stdout.isatty() else _HALVES.sub("\ufffd", text))
