@@ -11,7 +11,7 @@ from zoo.classification.data import open_examples
 from zoo.classification.recipes import RECIPES
 from zoo.commands import command_line
 from zoo.commands.command_line import CORPUS, ProgressBar, add_command, corpus, log
-from zoo.text.terminal import answer, cell, line
+from zoo.text.terminal import answer, line, table_cell
 
 DEFAULT_CHECKPOINT = "classification/sst2"
 
@@ -44,10 +44,10 @@ def run_evaluate(options) -> None:
     for score in scores:
         print(score)
     table = rich.table.Table(
-        "class", *(rich.table.Column(name, justify="right") for name in map(cell, classifier.labels))
+        "class", *(rich.table.Column(name, justify="right") for name in map(table_cell, classifier.labels))
     )
     for name, counts in zip(classifier.labels, matrix):
-        table.add_row(cell(name), *(f"{count:,}" for count in counts))
+        table.add_row(table_cell(name), *(f"{count:,}" for count in counts))
     rich.console.Console().print(table)
     if options.picture:
         draw_confusion(matrix, classifier.labels, options.picture)

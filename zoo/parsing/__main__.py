@@ -10,7 +10,7 @@ import rich.table
 from zoo.commands import command_line
 from zoo.commands.command_line import ProgressBar, add_command, log
 from zoo.parsing.recipes import RECIPES
-from zoo.text.terminal import answer, cell, line
+from zoo.text.terminal import answer, line, table_cell
 
 DEFAULT_CHECKPOINT = "parsing/genia"
 
@@ -56,7 +56,7 @@ def run_evaluate(options) -> None:
     table = rich.table.Table("label", *numbers)
     for label, wanted, own, common in label_table(gold, found):
         recall, precision = (f"{100 * common / total:.1f}" if total else "" for total in (wanted, own))
-        table.add_row(cell(label), f"{wanted:,}", recall, precision, f"{200 * common / (wanted + own):.1f}")
+        table.add_row(table_cell(label), f"{wanted:,}", recall, precision, f"{200 * common / (wanted + own):.1f}")
     rich.console.Console().print(table)
 
 

@@ -20,7 +20,7 @@ def escape_control_characters(text: str) -> str:
     return _STEERING.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
-def cell(text: str) -> str:
+def table_cell(text: str) -> str:
     """The text for a cell of a rich table, as it stands."""
     return rich.markup.escape(escape_control_characters(text))
 
