@@ -11,7 +11,7 @@ from zoo.classification.data import open_examples
 from zoo.classification.recipes import RECIPES
 from zoo.commands import command_line
 from zoo.commands.command_line import CORPUS, ProgressBar, add_command, corpus, log
-from zoo.text.terminal import answer, line, table_cell
+from zoo.text.terminal import answer, join_lines, table_cell
 
 DEFAULT_CHECKPOINT = "classification/sst2"
 

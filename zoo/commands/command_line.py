@@ -15,7 +15,7 @@ from zoo.config import Recipe
 from zoo.config_values import override
 from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
-from zoo.text.terminal import escape_control_characters, line
+from zoo.text.terminal import escape_control_characters, join_lines
 
 CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.
 _errors = rich.console.Console(stderr=True)

@@ -10,7 +10,7 @@ import rich.table
 from zoo.commands import command_line
 from zoo.commands.command_line import ProgressBar, add_command, log
 from zoo.parsing.recipes import RECIPES
-from zoo.text.terminal import answer, line, table_cell
+from zoo.text.terminal import answer, join_lines, table_cell
 
 DEFAULT_CHECKPOINT = "parsing/genia"
 
@@ -73,7 +73,7 @@ def run_parse(options) -> None:
         if tree is None:
             answer("")
         elif options.draw is None:
-            answer(line(bracketed(tree)))
+            answer(join_lines(bracketed(tree)))
         else:
             from nltk.tree.prettyprinter import TreePrettyPrinter
 

@@ -10,7 +10,7 @@ _STEERING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\u
 _HALVES = re.compile("[\ud800-\udfff]")
 
 
-def line(text: str) -> str:
+def join_lines(text: str) -> str:
     """The text without the line breaks in it, of all kinds: line n answers line n."""
     return " ".join(text.splitlines())
 

@@ -7,7 +7,7 @@ import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import ProgressBar, add_command, corpus, log
-from zoo.text.terminal import answer, line
+from zoo.text.terminal import answer, join_lines
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
@@ -98,7 +98,7 @@ def run_translate(options) -> None:
         )
     for text, candidates in zip(lines, found):
         for candidate in candidates:
-            columns = [line(candidate.text)]
+            columns = [join_lines(candidate.text)]
             if options.n_best > 1:
                 columns.insert(0, f"{candidate.score:.4f}")
             if options.alignments:
