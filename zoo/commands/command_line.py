@@ -175,9 +175,9 @@ def strategy(name: str | None) -> Any:
         return on_tensorflow.mirrored_strategy() if name == "mirrored" else on_tensorflow.multi_worker_strategy()
     if backend == "jax":
         from zoo.distribution.cluster import read_cluster
-        from zoo.distribution.on_jax import distribute
+        from zoo.distribution.on_jax import set_data_parallel
 
-        return distribute(read_cluster() if name == "workers" else None)
+        return set_data_parallel(read_cluster() if name == "workers" else None)
     raise ValueError(
         f"--strategy {name} needs the backend TensorFlow or JAX. Received: KERAS_BACKEND={backend}. Unset it, or leave "
         "out --strategy."

@@ -10,7 +10,7 @@ from zoo.distribution.exiting import WorkerFailure
 from zoo.distribution.workers import Workers
 
 
-def distribute(cluster: Cluster | None = None) -> None:
+def set_data_parallel(cluster: Cluster | None = None) -> None:
     """Makes models made later train on all devices of this machine, or of all those of a cluster, this one included.
 
     To be called before anything is computed.
