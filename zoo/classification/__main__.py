@@ -11,7 +11,7 @@ from zoo.classification.data import open_examples
 from zoo.classification.recipes import RECIPES
 from zoo.commands import command_line
 from zoo.commands.command_line import CORPUS, ProgressBar, add_command, corpus, log
-from zoo.text.terminal import answer, join_lines, table_cell
+from zoo.text.terminal import join_lines, print_result, table_cell
 
 DEFAULT_CHECKPOINT = "classification/sst2"
 
@@ -64,7 +64,7 @@ def run_classify(options) -> None:
     with ProgressBar(len(texts), "classifying") as advance:
         found = classifier.classify(texts, advance)
     for label, probability in found:
-        answer(f"{line(label)}\t{probability:.4f}")
+        print_result(f"{line(label)}\t{probability:.4f}")
     _log_cut(classifier, texts)
 
 

@@ -8,7 +8,7 @@ from zoo.commands import command_line
 from zoo.commands.command_line import ProgressBar, add_command
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import RECIPES
-from zoo.text.terminal import answer
+from zoo.text.terminal import print_result
 
 DEFAULT_CHECKPOINT = "labelling/masc-pos"
 
@@ -46,7 +46,7 @@ def run_tag(options) -> None:
     with ProgressBar(len(sentences), "tagging") as advance:
         found = zoo.load(options.checkpoint).tag(sentences, advance)
     for words, labels in zip(sentences, found):
-        answer(" ".join(f"{word}_{label}" for word, label in zip(words, labels)))
+        print_result(" ".join(f"{word}_{label}" for word, label in zip(words, labels)))
 
 
 def run_export(options) -> None:

@@ -10,7 +10,7 @@ import rich.table
 from zoo.commands import command_line
 from zoo.commands.command_line import ProgressBar, add_command, log
 from zoo.parsing.recipes import RECIPES
-from zoo.text.terminal import answer, join_lines, table_cell
+from zoo.text.terminal import join_lines, print_result, table_cell
 
 DEFAULT_CHECKPOINT = "parsing/genia"
 
@@ -71,14 +71,14 @@ def run_parse(options) -> None:
         found = zoo.load(options.checkpoint).parse(sentences, advance)
     for tree in found:
         if tree is None:
-            answer("")
+            print_result("")
         elif options.draw is None:
-            answer(join_lines(bracketed(tree)))
+            print_result(join_lines(bracketed(tree)))
         else:
             from nltk.tree.prettyprinter import TreePrettyPrinter
 
             picture = TreePrettyPrinter(tree)
-            answer(picture.svg() if options.draw == "svg" else picture.text())
+            print_result(picture.svg() if options.draw == "svg" else picture.text())
 
 
 def run_export(options) -> None:

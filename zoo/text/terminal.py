@@ -25,6 +25,6 @@ def table_cell(text: str) -> str:
     return rich.markup.escape(escape_control_characters(text))
 
 
-def answer(text: str) -> None:
+def print_result(text: str) -> None:
     """Prints an answer to standard output: escaped on a terminal, else as it is but for what UTF-8 cannot write."""
     print(escape_control_characters(text) if sys.stdout.isatty() else _HALVES.sub("\ufffd", text))

@@ -7,7 +7,7 @@ import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import ProgressBar, add_command, corpus, log
-from zoo.text.terminal import answer, join_lines
+from zoo.text.terminal import join_lines, print_result
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
@@ -104,7 +104,7 @@ def run_translate(options) -> None:
             if options.alignments:
                 links = translator.align([text], [candidate.text])[0].links
                 columns.append(" ".join(f"{source}-{target}" for source, target in links))
-            answer("\t".join(columns))
+            print_result("\t".join(columns))
 
 
 def run_export(options) -> None:
