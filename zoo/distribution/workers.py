@@ -48,7 +48,7 @@ class Workers:
         """Devices of all processes."""
         return self.count * self.devices
 
-    def shared(self, make: Callable[[], Message]) -> Message:
+    def broadcast(self, make: Callable[[], Message]) -> Message:
         """What `make` returns on the chief, on each worker; it is called there only.
 
         Raises:

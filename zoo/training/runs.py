@@ -51,7 +51,7 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers 
             started with another recipe.
     """
     folder = pathlib.Path(folder)
-    workers.shared(lambda: (_prepare(folder, recipe), {}))
+    workers.broadcast(lambda: (_prepare(folder, recipe), {}))
     workers.check_same("recipe", json.dumps(to_dict(_same_on_any_machine(recipe))).encode())
     own = workers.local_folder(folder)
     if own != folder:
@@ -95,7 +95,7 @@ def run_vocabulary(
     def of_chief():
         return None, {"model": np.frombuffer(_vocabulary(folder, tokenizer, texts, recipe).model, "uint8")}
 
-    return read_vocabulary(workers.shared(of_chief)[1]["model"].tobytes())
+    return read_vocabulary(workers.broadcast(of_chief)[1]["model"].tobytes())
 
 
 def _vocabulary(folder, tokenizer, texts, recipe):
@@ -178,7 +178,7 @@ def train_model(
             lengths = corpus.epoch(trainer.position[0]).lengths()
             trainer.workers.check_same("corpus", b"".join(side.tobytes() for side in lengths))
         average = trainer.fit(batches)
-        _, best = trainer.workers.shared(lambda: (None, trainer.best()))
+        _, best = trainer.workers.broadcast(lambda: (None, trainer.best()))
     return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
 
 

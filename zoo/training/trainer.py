@@ -120,7 +120,7 @@ class Trainer:
                     verbose=0,
                     shuffle=False,
                 )
-        return self.workers.shared(lambda: (None, self._average()))[1]
+        return self.workers.broadcast(lambda: (None, self._average()))[1]
 
     def _average(self):
         paths = sorted(self.folder.glob("step-*.safetensors"))[-self.config.average :]
@@ -165,7 +165,7 @@ class Trainer:
         figures = {"step": self.step, "epoch": position[0], "train_loss": loss, **progress.figures()}
         if self.evaluate is not None:
             own = self.evaluate(self.model)
-            figures |= self.workers.shared(lambda: (own, {}))[0]
+            figures |= self.workers.broadcast(lambda: (own, {}))[0]
             score, best = figures.get("score", 0.0), self.facts["best_score"]
             if best is None or score > best or math.isnan(best):
                 self.facts |= {"best_score": score, "best_step": self.step}
@@ -216,7 +216,7 @@ class Trainer:
         return (path and str(path), facts), arrays
 
     def _restore(self):
-        (path, facts), arrays = self.workers.shared(self._saved)
+        (path, facts), arrays = self.workers.broadcast(self._saved)
         if path is None:
             return
         state = self._state()

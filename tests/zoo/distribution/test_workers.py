@@ -50,7 +50,7 @@ def together(count, run, devices=1):
 def test_all_have_what_the_chief_makes(size):
     def run(workers):
         arrays = {"a/b": np.arange(size, dtype="float32"), "c": np.ones((2, 3), "uint8"), "text": np.zeros(1, "int64")}
-        return workers.shared(lambda: (workers.index, {**arrays, "d": np.full(2, workers.index)}))
+        return workers.broadcast(lambda: (workers.index, {**arrays, "d": np.full(2, workers.index)}))
 
     for value, arrays in together(3, run):
         assert value == 0
@@ -65,7 +65,7 @@ def test_an_error_of_the_chief_stops_all():
             assert workers.chief
             raise ValueError("no such folder")
 
-        workers.shared(make)
+        workers.broadcast(make)
 
     errors = [str(error) for error in together(2, run)]
     assert errors == ["no such folder", "Worker 0 stopped: no such folder"]
