@@ -109,7 +109,7 @@ class Tokenizer:
             return self._merge_sampler.encode(texts, dropout, np.random.default_rng(seed))
         return self._processor.encode(list(texts))
 
-    def sampled(self, dropout: float, seed: int | typing.Sequence[int]) -> "SampledTokenizer":
+    def with_dropout(self, dropout: float, seed: int | typing.Sequence[int]) -> "SampledTokenizer":
         """This tokenizer with `dropout` in all that it encodes; `seed` makes the same calls repeatable."""
         return SampledTokenizer(self._merge_sampler, dropout, seed)
 
@@ -140,7 +140,7 @@ class Tokenizer:
 
 
 class SampledTokenizer:
-    """Text to ids of subwords with BPE-dropout (`zoo.text.subword_dropout`); see `Tokenizer.sampled`."""
+    """Text to ids of subwords with BPE-dropout (`zoo.text.subword_dropout`); see `Tokenizer.with_dropout`."""
 
     start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
 

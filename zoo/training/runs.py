@@ -261,7 +261,9 @@ def _noisy(corpus, encode, tokenizer, settings):
                 "`subword_dropout` skips merges, which the word pieces of a BERT are not made by. "
                 f"Received: subword_dropout={settings.subword_dropout}. Set it to 0."
             )
-        corpus = SampledRows(lambda epoch: encode(tokenizer.sampled(settings.subword_dropout, (settings.seed, epoch))))
+        corpus = SampledRows(
+            lambda epoch: encode(tokenizer.with_dropout(settings.subword_dropout, (settings.seed, epoch)))
+        )
     if settings.token_dropout:
         kept = tokenizer.start_id, tokenizer.end_id
         corpus = TokenDropout(corpus, settings.token_dropout, tokenizer.unknown_id, kept, settings.seed)
