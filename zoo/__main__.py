@@ -83,7 +83,7 @@ def _show(symptoms):
     console = rich.console.Console()
     for what, well, seen in symptoms:
         failed |= well is False
-        console.print(f"{signs[well]}  {cell(what)}: {cell(seen)}", soft_wrap=True)
+        console.print(f"{signs[well]}  {table_cell(what)}: {table_cell(seen)}", soft_wrap=True)
     return int(failed)
 
 

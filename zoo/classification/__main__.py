@@ -64,7 +64,7 @@ def run_classify(options) -> None:
     with ProgressBar(len(texts), "classifying") as advance:
         found = classifier.classify(texts, advance)
     for label, probability in found:
-        print_result(f"{line(label)}\t{probability:.4f}")
+        print_result(f"{join_lines(label)}\t{probability:.4f}")
     _log_cut(classifier, texts)
 
 

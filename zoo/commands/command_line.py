@@ -33,7 +33,7 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, bac
                 import keras  # noqa: F401 (starts the backend)
         return options.run(options) or 0
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
-        print(f"error: {escaped(line(str(error)))}", file=sys.stderr)
+        print(f"error: {escape_control_characters(join_lines(str(error)))}", file=sys.stderr)
         return exit_process(2) if isinstance(error, WorkerFailure) else 2
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)

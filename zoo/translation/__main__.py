@@ -81,7 +81,7 @@ def run_evaluate(options) -> None:
             **protocol,
         )
     if options.hypotheses:
-        pathlib.Path(options.hypotheses).write_text("".join(f"{line(text)}\n" for text in hypotheses), "utf-8")
+        pathlib.Path(options.hypotheses).write_text("".join(f"{join_lines(text)}\n" for text in hypotheses), "utf-8")
     for score in scores:
         print(score)
 
