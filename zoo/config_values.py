@@ -1,4 +1,4 @@
-"""Configurations as plain values: for JSON, and changed by assignments of a command line."""
+"""Conversion of configurations to and from plain values, and command-line overrides."""
 
 import dataclasses
 import difflib
@@ -6,12 +6,12 @@ import typing
 
 
 def to_dict(config: typing.Any) -> dict:
-    """The configuration as plain dictionaries, ready for JSON."""
+    """Converts a configuration to plain dictionaries, ready for JSON."""
     return dataclasses.asdict(config)
 
 
 def from_dict(config_class: type, values: typing.Mapping) -> typing.Any:
-    """The inverse of `to_dict`; unknown or ill-typed fields raise `ValueError`."""
+    """Builds a configuration from what `to_dict` returns; unknown or ill-typed fields raise `ValueError`."""
     if not isinstance(values, typing.Mapping):
         raise ValueError(f"{config_class.__name__} must be an object of named values. Received: {values!r}.")
     fields = {f.name: f for f in dataclasses.fields(config_class)}
