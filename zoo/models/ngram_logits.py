@@ -53,7 +53,7 @@ class NGramLogits(keras.layers.Layer):
 
 
 def ngram_rows(ids, longest):
-    """Yields the table rows `[B, T]` of the n-grams that end at each step, for each n up to `longest`, with 0 before."""
+    """Yields the table rows `[B, T]` of the n-grams that end at each step, for each n up to `longest`, 0 before."""
     for n in range(1, longest + 1):
         rows = ops.full_like(ids, n)
         for back in range(n - 1, -1, -1):
