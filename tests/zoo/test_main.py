@@ -78,7 +78,7 @@ def test_answers_are_recorded_and_checked(folder, tmp_path, capsys, monkeypatch)
     content[-1] ^= 1
     weights.write_bytes(content)
     assert command.main(["check", str(folder)]) == 1
-    assert "is not the file that card.json vouches for" in capsys.readouterr().out
+    assert "does not match its hash in card.json" in capsys.readouterr().out
 
 
 @pytest.mark.slow

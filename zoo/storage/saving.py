@@ -1,4 +1,4 @@
-"""From trained models to checkpoints and back."""
+"""Saving trained models to checkpoints, and restoring them."""
 
 import os
 
@@ -10,12 +10,12 @@ from zoo.storage.checkpoints import Checkpoint, write_checkpoint
 
 
 class Saveable:
-    """What has a `model`, its `tokenizer` and a `card`, and is saved as a checkpoint of a `task`."""
+    """Base of objects with a `model`, a `tokenizer` and a `card` that are saved as a checkpoint of a `task`."""
 
     task: str
 
     def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
-        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
+        """Writes a checkpoint folder for `zoo.load`, atomically, and returns its card.
 
         Args:
             folder: Must not exist yet.
@@ -26,15 +26,15 @@ class Saveable:
         return write_checkpoint(folder, checkpoint, half)
 
     def full_card(self) -> dict:
-        """The card with all that the checkpoint needs to be loaded."""
+        """Returns the card with everything that loading the checkpoint needs."""
         return {**self.card, "task": self.task}
 
 
 def restore_model(checkpoint: Checkpoint, model_class: type, config_class: type) -> keras.Model:
-    """The model that a checkpoint describes, with its weights.
+    """Builds the model of a checkpoint and assigns its weights.
 
     Raises:
-        ValueError: If they do not fit; the message names the first.
+        ValueError: If configuration and weights do not match; the message names the first difference.
     """
     model = model_class(from_dict(config_class, checkpoint.config))
     model.build()
