@@ -143,7 +143,7 @@ def _name_list(names: Iterable[str]) -> str:
 
 
 @contextlib.contextmanager
-def new_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
+def atomic_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Yields a temporary folder, which is renamed to `folder` if the block succeeds and deleted otherwise.
 
     Raises:
@@ -153,11 +153,17 @@ def new_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     if folder.exists():
         raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
     part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-    with write_errors(folder):
-        part.mkdir(parents=True)
-        try:
-            yield part
-            os.rename(part, folder)
-        except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
+    part.mkdir(parents=True)
+    try:
+        yield part
+        os.rename(part, folder)
+    except BaseException:
+        shutil.rmtree(part, ignore_errors=True)
+        raise
+
+
+@contextlib.contextmanager
+def new_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
+    """Is `atomic_folder` for a block that only writes: its errors name `folder`, as in `write_errors`."""
+    with write_errors(folder), atomic_folder(folder) as part:
+        yield part
