@@ -1,4 +1,4 @@
-"""The processes that train together under the strategy or the distribution that is set now."""
+"""Processes of the current strategy or distribution."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from zoo.distribution.workers import SINGLE_PROCESS, Workers
 
 
 def current_workers(strategy: Any = None) -> Workers:
-    """Those that a `tf.distribute` strategy or, on JAX, the distribution set in Keras makes train together."""
+    """Returns the processes of a `tf.distribute` strategy or, on JAX, of the distribution set in Keras."""
     backend = keras.backend.backend()
     if backend == "tensorflow" and strategy is not None:
         from zoo.distribution.on_tensorflow import strategy_workers
