@@ -24,7 +24,7 @@ def set_data_parallel(cluster: Cluster | None = None) -> None:
         except RuntimeError as error:
             raise WorkerFailure(
                 f"Worker {cluster.index} could not connect to the others. Start each of them at its address in "
-                f"TF_CONFIG, and check that the machines can resolve and reach each other's host names. Received: {error}"
+                f"TF_CONFIG, and check that the machines can resolve and reach each other by name. Received: {error}"
             ) from error
     devices = keras.distribution.list_devices()
     keras.distribution.set_distribution(keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False))

@@ -70,7 +70,7 @@ class Workers:
         return value, arrays
 
     def check_same(self, name: str, content: bytes) -> None:
-        """Raises `ValueError` on each worker if the content of some differs from the chief's; the message names them."""
+        """Raises `ValueError` on each worker if not all have the chief's content; the message names those."""
         if self.count == 1:
             return
         table = np.zeros((self.count, 8), "int32")
