@@ -25,7 +25,7 @@ def run(folder, trained):
     import trainer_checks
 
     from zoo.storage.arrays import save_arrays
-    from zoo.storage.lock import locked
+    from zoo.storage.lock import folder_lock
     from zoo.training.trainer import Trainer
 
     class Wide(trainer_checks.Bag):
@@ -40,7 +40,7 @@ def run(folder, trained):
     model.build()
     folder = pathlib.Path(folder)
     folder.mkdir(exist_ok=True)
-    with locked(folder):
+    with folder_lock(folder):
         config = dataclasses.replace(trainer_checks.CONFIG, **CHANGES)
         trainer = Trainer(
             model, config, folder / "training", lambda model: {"score": float(model.trainable_weights[0][5, 0])}

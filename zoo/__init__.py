@@ -37,7 +37,7 @@ def load(name_or_folder: str | os.PathLike):
 def list() -> list[dict]:
     """Cards of the shipped checkpoints, each with its `name` and its `megabytes` on disk."""
     cards = []
-    for name, folder in checkpoints.catalogue().items():
+    for name, folder in checkpoints.shipped_checkpoints().items():
         size = sum(file.stat().st_size for file in folder.iterdir())
         cards.append({**checkpoints.read_card(folder), "name": name, "megabytes": round(size / 1e6, 1)})
     return cards

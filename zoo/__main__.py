@@ -13,7 +13,7 @@ import rich.table
 import zoo
 from zoo.commands import command_line
 from zoo.commands.command_line import add_command
-from zoo.text.terminal import cell
+from zoo.text.terminal import table_cell
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,7 +33,7 @@ def run_list(options) -> None:
         scores = [_told(score) for score in card.get("scores", [])]
         lines = [str(card.get(key, "unknown")) for key in ("data", "licence")] + scores
         texts = card["name"], f"{card['parameters']:,}", str(card["megabytes"]), "\n".join(lines)
-        table.add_row(*map(cell, texts))
+        table.add_row(*map(table_cell, texts))
     rich.console.Console().print(table)
 
 
@@ -83,7 +83,7 @@ def _show(symptoms):
     console = rich.console.Console()
     for what, well, seen in symptoms:
         failed |= well is False
-        console.print(f"{signs[well]}  {cell(what)}: {cell(seen)}", soft_wrap=True)
+        console.print(f"{signs[well]}  {table_cell(what)}: {table_cell(seen)}", soft_wrap=True)
     return int(failed)
 
 

@@ -1,4 +1,4 @@
-"""Configurations as plain values: for JSON, and changed by assignments of a command line."""
+"""Conversion of configurations to and from plain values, and command-line overrides."""
 
 import dataclasses
 import difflib
@@ -6,12 +6,12 @@ import typing
 
 
 def to_dict(config: typing.Any) -> dict:
-    """The configuration as plain dictionaries, ready for JSON."""
+    """Converts a configuration to plain dictionaries, ready for JSON."""
     return dataclasses.asdict(config)
 
 
 def from_dict(config: typing.Any, values: typing.Mapping) -> typing.Any:
-    """Makes a configuration of plain dictionaries; the inverse of `to_dict`.
+    """Builds a configuration from plain dictionaries; the inverse of `to_dict`.
 
     Args:
         config: The class of the configuration, or an instance of it, whose groups of fields have the classes wanted.

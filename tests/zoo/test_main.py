@@ -37,7 +37,7 @@ def test_the_command_lists_every_shipped_checkpoint():
 
 def test_the_table_tells_size_and_score(trained, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "250")
-    monkeypatch.setattr(checkpoints, "CATALOGUE", tmp_path)
+    monkeypatch.setattr(checkpoints, "WEIGHTS_FOLDER", tmp_path)
     translator = trained.translator
     card = {**translator.card, "data": "[test] data"}
     Translator(translator.model, translator.tokenizer, card).save(tmp_path / "translation" / "invented")
@@ -78,7 +78,7 @@ def test_answers_are_recorded_and_checked(folder, tmp_path, capsys, monkeypatch)
     content[-1] ^= 1
     weights.write_bytes(content)
     assert command.main(["check", str(folder)]) == 1
-    assert "is not the file that card.json vouches for" in capsys.readouterr().out
+    assert "does not match its hash in card.json" in capsys.readouterr().out
 
 
 @pytest.mark.slow

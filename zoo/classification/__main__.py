@@ -12,7 +12,7 @@ from zoo.classification.recipes import RECIPES
 from zoo.commands import command_line
 from zoo.commands.command_line import CORPUS, log
 from zoo.commands.task_commands import TaskCommands
-from zoo.text.terminal import cell, line
+from zoo.text.terminal import join_lines, table_cell
 
 
 class ClassificationCommands(TaskCommands):
@@ -37,10 +37,10 @@ class ClassificationCommands(TaskCommands):
         _log_cut(classifier, [item.texts[0] if len(item.texts) == 1 else item.texts for item in examples])
         for score in scores:
             print(score)
-        columns = (rich.table.Column(name, justify="right") for name in map(cell, classifier.labels))
+        columns = (rich.table.Column(name, justify="right") for name in map(table_cell, classifier.labels))
         table = rich.table.Table("class", *columns)
         for name, counts in zip(classifier.labels, matrix):
-            table.add_row(cell(name), *(f"{count:,}" for count in counts))
+            table.add_row(table_cell(name), *(f"{count:,}" for count in counts))
         rich.console.Console().print(table)
         if options.picture:
             draw_confusion(matrix, classifier.labels, options.picture)
@@ -51,7 +51,7 @@ class ClassificationCommands(TaskCommands):
             lines = [_pair(text, number) for number, text in enumerate(lines, start=1)]
         found = predictor.classify(lines, progress)
         _log_cut(predictor, lines)
-        return [f"{line(label)}\t{probability:.4f}" for label, probability in found]
+        return [f"{join_lines(label)}\t{probability:.4f}" for label, probability in found]
 
 
 def _log_cut(classifier, texts):

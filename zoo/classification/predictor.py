@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from zoo.config import ClassifierConfig
-from zoo.corpora.labelled_corpus import framed_rows
+from zoo.corpora.labelled_corpus import frame_rows
 from zoo.models.classifier import Classifier
 from zoo.serving.encoder_predictor import EncoderPredictor
-from zoo.text.checks import checked_texts
+from zoo.text.checks import check_texts
 
 Text = str | Sequence[str]
 
@@ -55,15 +55,15 @@ class TextClassifier(EncoderPredictor):
 
 
 def encode_texts(texts, tokenizer, pairs, max_tokens):
-    """Encodes strings, or with `pairs` pairs of strings, by `framed_rows`."""
+    """Encodes strings, or with `pairs` pairs of strings, by `frame_rows`."""
     if not pairs:
-        sides = [checked_texts(texts)]
+        sides = [check_texts(texts)]
     else:
         if isinstance(texts, (str, bytes)):
-            checked_texts(texts)
+            check_texts(texts)
         for i, pair in enumerate(texts):
             if isinstance(pair, (str, bytes)) or len(pair) != 2:
                 raise ValueError(f"`texts` must be a list of pairs of strings. Received: texts[{i}]={pair!r}.")
-        sides = [checked_texts([pair[side] for pair in texts]) for side in (0, 1)]
+        sides = [check_texts([pair[side] for pair in texts]) for side in (0, 1)]
     ids = zip(*(tokenizer.encode(side) for side in sides))
-    return framed_rows([*ids], tokenizer.start_id, tokenizer.end_id, max_tokens)
+    return frame_rows([*ids], tokenizer.start_id, tokenizer.end_id, max_tokens)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from zoo.commands.doctor import Symptom
 from zoo.storage import checkpoints
-from zoo.storage.arrays import write_whole
+from zoo.storage.arrays import write_atomically
 
 _NEAR = 0.02  # Printed numbers may differ as much on another machine.
 _SCORE_NEAR = 0.35  # And scores on hundreds of examples: float32 sums in another order move an answer or two.
@@ -57,7 +57,7 @@ def record(folder: str | os.PathLike, texts: Sequence[str], evaluate: Sequence[s
     answers = run(card["task"], [*_ask(card["task"], folder), *_as_arguments(texts)])
     card["checks"] = {"texts": [*texts], "answers": answers, "evaluate": [*evaluate]}
     content = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
-    write_whole(pathlib.Path(folder) / checkpoints.CARD, content.encode())
+    write_atomically(pathlib.Path(folder) / checkpoints.CARD, content.encode())
 
 
 def run(task: str, arguments: Sequence[str]) -> list[str]:

@@ -14,8 +14,8 @@ from zoo.commands.quiet import quiet_start
 from zoo.config import Recipe
 from zoo.config_values import override
 from zoo.corpora.reading import read_lines
-from zoo.distribution.leaving import LostWorkers, leave
-from zoo.text.terminal import escaped, line
+from zoo.distribution.exiting import WorkerFailure, exit_process
+from zoo.text.terminal import escape_control_characters, join_lines
 
 CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.
 _errors = rich.console.Console(stderr=True)
@@ -33,8 +33,8 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, bac
                 import keras  # noqa: F401 (starts the backend)
         return options.run(options) or 0
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
-        print(f"error: {escaped(line(str(error)))}", file=sys.stderr)
-        return leave(2) if isinstance(error, LostWorkers) else 2
+        print(f"error: {escape_control_characters(join_lines(str(error)))}", file=sys.stderr)
+        return exit_process(2) if isinstance(error, WorkerFailure) else 2
     except KeyboardInterrupt:
         print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
         return 130
@@ -69,7 +69,7 @@ def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> No
 
 def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program: str) -> dict[str, Any]:
     """What the arguments of `add_training` ask for, as arguments of a task's `train`."""
-    from zoo.distribution.current import workers_of
+    from zoo.distribution.current import current_workers
     from zoo.text.tokenizer import Tokenizer
 
     distributed = strategy(options.strategy)
@@ -81,7 +81,7 @@ def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program
         "card": card,
         "tokenizer": Tokenizer.load(options.vocabulary) if options.vocabulary else None,
         "initial": _initial(options.initial) if options.initial else None,
-        "log": log if workers_of(distributed).chief else lambda text: None,
+        "log": log if current_workers(distributed).chief else lambda text: None,
         "strategy": distributed,
     }
 
@@ -161,9 +161,9 @@ def strategy(name: str | None) -> Any:
         return on_tensorflow.mirrored_strategy() if name == "mirrored" else on_tensorflow.multi_worker_strategy()
     if backend == "jax":
         from zoo.distribution.cluster import read_cluster
-        from zoo.distribution.on_jax import distribute
+        from zoo.distribution.on_jax import set_data_parallel
 
-        return distribute(read_cluster() if name == "workers" else None)
+        return set_data_parallel(read_cluster() if name == "workers" else None)
     raise ValueError(
         f"--strategy {name} needs the backend TensorFlow or JAX. Received: KERAS_BACKEND={backend}. Unset it, or leave "
         "out --strategy."
@@ -172,7 +172,7 @@ def strategy(name: str | None) -> Any:
 
 def log(text: str) -> None:
     """Prints a text to stderr, without markup."""
-    _errors.print(escaped(text), highlight=False, markup=False, soft_wrap=True)
+    _errors.print(escape_control_characters(text), highlight=False, markup=False, soft_wrap=True)
 
 
 class ProgressBar:

@@ -35,7 +35,7 @@ def examine(progress: Callable[[str], None] = lambda what: None) -> Iterator[Sym
     progress("devices")
     with quiet_start():
         from zoo.distribution import on_tensorflow
-    graphics = on_tensorflow.graphics_cards()
+    graphics = on_tensorflow.gpu_names()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     yield Symptom("devices", None if not graphics else True, f"{len(graphics) or 'no'} GPU, {cores} CPU cores")
     devices = graphics if len(graphics) > 1 else ["CPU:0", "CPU:1"]

@@ -10,7 +10,7 @@ import zoo
 from zoo.commands import command_line
 from zoo.commands.command_line import ProgressBar, add_command, log
 from zoo.config import Recipe
-from zoo.text.terminal import answer
+from zoo.text.terminal import print_result
 
 
 class TaskCommands:
@@ -76,7 +76,7 @@ class TaskCommands:
         with ProgressBar(len(lines), self.predict) as advance:
             found = [*self.predictions(predictor, lines, options, advance)]
         for text in found:
-            answer(text)
+            print_result(text)
 
     def run_export(self, options: argparse.Namespace) -> None:
         """Writes a SavedModel, which needs no part of this package."""

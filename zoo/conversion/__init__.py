@@ -1,1 +1,1 @@
-"""Weights of other packages in and out."""
+"""Conversion of weights from and to other packages."""

@@ -1,4 +1,4 @@
-"""Encoders trained by others: BERT from a Hugging Face folder, without torch and transformers."""
+"""Conversion of BERT encoders from Hugging Face folders, without torch and transformers."""
 
 import dataclasses
 import json
@@ -12,16 +12,16 @@ from keras import ops
 
 from zoo.config import EncoderConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order
-from zoo.corpora.labelled_corpus import framed_rows
-from zoo.models.compiling import compiled
+from zoo.corpora.labelled_corpus import frame_rows
+from zoo.models.compiling import compile_function
 from zoo.models.encoder_model import EncoderModel
 from zoo.models.text_encoder import masked_mean
 from zoo.storage.arrays import assign_arrays
-from zoo.text.checks import checked_texts
+from zoo.text.checks import check_texts
 from zoo.text.word_pieces import WordPieceTokenizer
 
-# What an encoder of ours has no place for: heads of the pretraining, and a constant.
-_LEFT_OUT = ("pooler.", "cls.", "embeddings.position_ids")
+# Arrays that are ignored: the pretraining heads, and a constant.
+_IGNORED = ("pooler.", "cls.", "embeddings.position_ids")
 _BLOCK = {
     "attention.self.query": "self_attention/query_dense",
     "attention.self.key": "self_attention/key_dense",
@@ -35,10 +35,10 @@ _BLOCK = {
 
 
 class PretrainedEncoder:
-    """An encoder with its vocabulary: to embed texts, or to start a classifier or tagger from (`initial`).
+    """Encoder with its vocabulary, to embed texts or to fine-tune as `initial` of another model.
 
     Attributes:
-        model: An `EncoderModel`, token ids to hidden states.
+        model: An `EncoderModel`.
         tokenizer: Its vocabulary.
     """
 
@@ -46,15 +46,15 @@ class PretrainedEncoder:
 
     def __init__(self, model: EncoderModel, tokenizer, max_tokens: int):
         self.model, self.tokenizer, self.max_tokens = model, tokenizer, max_tokens
-        self._pooled = compiled(model, self._mean)
+        self._pooled = compile_function(model, self._mean)
 
     def embed(self, texts: Sequence[str], batch_tokens: int = 16_384) -> np.ndarray:
-        """Sentence embeddings: hidden states averaged over real steps, of length 1; float32 `[N, D]`.
+        """Computes sentence embeddings: hidden states averaged over real steps, scaled to length 1.
 
-        Texts of more than `max_tokens` tokens are cut.
+        Texts of more than `max_tokens` tokens are truncated. Returns float32 `[N, D]`.
         """
-        ids = self.tokenizer.encode(checked_texts(texts))
-        tokens, _, _ = framed_rows(
+        ids = self.tokenizer.encode(check_texts(texts))
+        tokens, _, _ = frame_rows(
             [[row] for row in ids], self.tokenizer.start_id, self.tokenizer.end_id, self.max_tokens
         )
         chunks = length_sorted_chunks(tokens.lengths, batch_tokens)
@@ -70,13 +70,13 @@ class PretrainedEncoder:
 
 
 def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
-    """Reads a BERT: `config.json`, `model.safetensors`, and `tokenizer.json` or `vocab.txt`.
+    """Loads a BERT encoder from `config.json`, `model.safetensors`, and `tokenizer.json` or `vocab.txt`.
 
-    Pickled weights are never read. Heads of the pretraining are left out.
+    Pickled weights are never read. The pretraining heads are ignored.
 
     Raises:
-        ValueError: If a file is missing, the architecture is another one, or an array is missing, has no place here,
-            or has another shape; the message names it.
+        ValueError: If a file is missing, the architecture is not BERT, or an array is missing, unknown, or of another
+            shape; the message names it.
     """
     folder = pathlib.Path(folder)
     config = _config(folder)
@@ -86,7 +86,7 @@ def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
         raise ValueError(
             f"{folder} has no model.safetensors. "
             + (f"{pickled[0]} is a pickle, which may run any program and is not read. " if pickled else "")
-            + "Fetch the model in the safetensors format, or convert it where you trust it."
+            + "Fetch the model in the safetensors format, or convert it if you trust its source."
         )
     try:
         given = safetensors.numpy.load_file(weights)
@@ -96,7 +96,7 @@ def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
     if tokenizer.vocabulary_size > config.vocabulary_size:
         raise ValueError(
             f"{folder} has a vocabulary of {tokenizer.vocabulary_size} pieces for a model of "
-            f"{config.vocabulary_size}. They come from two different models."
+            f"{config.vocabulary_size}. Use the files of one model."
         )
     rows, config = config.vocabulary_size, dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
     model = EncoderModel(config)
@@ -104,11 +104,11 @@ def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
     arrays = {}
     for name, array in given.items():
         name = name.removeprefix("bert.")
-        if not name.startswith(_LEFT_OUT):
-            ours, transposed = _translated(name, weights)
+        if not name.startswith(_IGNORED):
+            ours, transposed = _convert_name(name, weights)
             arrays[ours] = array.astype("float32").T if transposed else array.astype("float32")
     table = "text_encoder/embedding/embeddings"
-    if table in arrays and len(arrays[table]) == rows:  # Some have rows that no piece belongs to.
+    if table in arrays and len(arrays[table]) == rows:  # Some models have rows beyond their vocabulary.
         arrays[table] = arrays[table][: tokenizer.vocabulary_size]
     assign_arrays(model, arrays, str(weights))
     return PretrainedEncoder(model, tokenizer, config.max_positions)
@@ -117,7 +117,7 @@ def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
 def _config(folder):
     path = folder / "config.json"
     if not path.exists():
-        raise ValueError(f"{folder} has no config.json. A Hugging Face model folder has one.")
+        raise ValueError(f"{folder} has no config.json. Use a Hugging Face model folder, which has one.")
     found = json.loads(path.read_text("utf-8"))
     expected = {
         "model_type": ("bert",),
@@ -129,7 +129,7 @@ def _config(folder):
         if found.get(name) not in values:
             raise ValueError(
                 f"{path} must describe a BERT encoder with {name} of {' or '.join(map(str, values))}. "
-                f"Received: {name}={found.get(name)!r}."
+                f"Received: {name}={found.get(name)!r}. Use another model."
             )
     return EncoderConfig(
         vocabulary_size=found["vocab_size"],
@@ -147,21 +147,18 @@ def _config(folder):
     )
 
 
-def _translated(name, path):
-    """Our name of an array, and whether it is to be transposed."""
-    kind = name.rpartition(".")[2]
+def _convert_name(name, path):
+    """Returns the name of an array in `EncoderModel`, and whether the array must be transposed."""
     tables = {"word_embeddings": "embedding", "position_embeddings": "positions", "token_type_embeddings": "segments"}
-    parts = name.split(".")
-    if parts[0] == "embeddings" and len(parts) == 3:
+    *parts, kind = name.split(".")
+    norm, dense = "gamma" if kind in ("weight", "gamma") else "beta", "kernel" if kind == "weight" else "bias"
+    if parts[0] == "embeddings" and len(parts) == 2:
         if parts[1] in tables:
             return f"text_encoder/{tables[parts[1]]}/embeddings", False
         if parts[1] == "LayerNorm":
-            return f"text_encoder/embedding_norm/{'gamma' if kind in ('weight', 'gamma') else 'beta'}", False
-    if parts[:2] == ["encoder", "layer"]:
-        place = _BLOCK.get(".".join(parts[3:-1]))
-        if place is not None:
-            block = f"text_encoder/encoder/block_{parts[2]}/{place}"
-            if place.endswith("norm"):
-                return f"{block}/{'gamma' if kind in ('weight', 'gamma') else 'beta'}", False
-            return f"{block}/{'kernel' if kind == 'weight' else 'bias'}", kind == "weight"
-    raise ValueError(f"{path} has an array that a BERT encoder has no place for: {name!r}. Is it another architecture?")
+            return f"text_encoder/embedding_norm/{norm}", False
+    layer = _BLOCK.get(".".join(parts[3:]))
+    if parts[:2] == ["encoder", "layer"] and layer is not None:
+        weight, transposed = (norm, False) if layer.endswith("norm") else (dense, dense == "kernel")
+        return f"text_encoder/encoder/block_{parts[2]}/{layer}/{weight}", transposed
+    raise ValueError(f"{path} has an array that BERT encoders do not have: {name!r}. Use another model.")

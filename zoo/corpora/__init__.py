@@ -1,1 +1,1 @@
-"""Files and data sets to encoded rows, and rows to batches."""
+"""Reading and encoding of corpora, and batches of encoded rows."""

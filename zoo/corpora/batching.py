@@ -1,5 +1,6 @@
-"""Batches of about as many tokens each, with little padding, in an order that a seed decides. NumPy only."""
+"""Batches of similar numbers of tokens, with little padding, in an order determined by a seed. NumPy only."""
 
+import functools
 import itertools
 import typing
 
@@ -11,16 +12,16 @@ Batch = dict[str, np.ndarray]
 
 
 class Corpus(typing.Protocol):
-    """What can be cut into batches: rows of one or two sides, such as `EncodedCorpus`."""
+    """Interface of corpora: rows of one or two sides, such as `EncodedCorpus`."""
 
     def epoch(self, epoch: int) -> "Corpus":
-        """The corpus as training sees it in this epoch."""
+        """Returns the corpus of this epoch."""
 
     def lengths(self) -> list[np.ndarray]:
-        """Positions `[rows]` that each side takes."""
+        """Returns the number of positions `[rows]` of each side."""
 
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> Batch:
-        """The chosen rows as arrays, the sides padded to `widths`, and `fill` rows of padding behind them."""
+        """Returns the chosen rows as arrays, padded to the widths of the sides, and `fill` rows of padding."""
 
 
 _ROW_MULTIPLE = 8
@@ -35,31 +36,29 @@ def token_batches(
     pad_multiple: int = 1,
     skip: int = 0,
 ) -> typing.Iterator[Batch]:
-    """One epoch: every row once, in batches and an order that (seed, epoch) decides.
+    """Yields the batches of one epoch: every row once, in an order determined by (seed, epoch).
 
     Args:
-        corpus: Such as `encode_corpus` makes.
-        batch_tokens: Most positions of a batch on any side: for pairs, B * max(S, T) <= batch_tokens.
-        seed, epoch: Non-negative; the same two give the same batches.
-        pad_multiple: Rounds widths up to multiples, for compilers that compile each shape anew. Then batches
-            of the same widths also have the same B, a multiple of 8 where eight rows fit: rows of padding
-            alone fill up. 1 pads to the longest row and adds no rows.
-        skip: Leaves out that many batches at the beginning, without gathering them.
+        corpus: Such as `encode_corpus` returns.
+        batch_tokens: Maximum number of positions of a batch on any side: for pairs, B * max(S, T) <= batch_tokens.
+        seed, epoch: Non-negative integers; the same pair gives the same batches.
+        pad_multiple: Rounds widths up to multiples, for compilers that compile each shape separately. Then batches
+            of the same widths also have the same B, a multiple of 8 if eight rows fit, by added rows of padding. 1 pads
+            to the longest row and adds no rows.
+        skip: Number of batches at the beginning to leave out, without gathering them.
 
     Yields:
         What `corpus.gather` returns.
 
     Raises:
-        ValueError: If a row alone has more than `batch_tokens` positions on a side.
+        ValueError: If one row has more than `batch_tokens` positions on a side.
     """
-    corpus = corpus.epoch(epoch)
-    plan = _BatchPlan(corpus, batch_tokens, pad_multiple, np.random.default_rng([seed, epoch]))
-    for number in range(skip, len(plan)):
-        yield plan.gather(number)
+    plan = _BatchPlan(corpus, batch_tokens, pad_multiple, seed, epoch)
+    yield from map(plan.gather, range(skip, len(plan)))
 
 
 class BatchStream:
-    """Endless batches, epoch after epoch, that can go on where an earlier stream stopped.
+    """Endless stream of batches, epoch after epoch, that can resume at any batch.
 
     Args:
         corpus, batch_tokens, seed, pad_multiple: As for `token_batches`.
@@ -75,9 +74,8 @@ class BatchStream:
         start: tuple[int, int] = (0, 0),
         pad_multiple: int = 1,
     ):
-        self._corpus, self._batch_tokens, self._pad_multiple = corpus, batch_tokens, pad_multiple
-        self._seed, self._start = seed, tuple(start)
-        self._sizes = {}
+        self._plan = functools.partial(_BatchPlan, corpus, batch_tokens, pad_multiple, seed)
+        self._start, self._sizes = tuple(start), {}
 
     def __iter__(self) -> typing.Iterator[Batch]:
         first, skip = self._start
@@ -86,26 +84,22 @@ class BatchStream:
             if epoch == first and skip > len(plan):
                 raise ValueError(
                     f"`start` must lie in its epoch of {len(plan)} batches. Received: start={self._start}. "
-                    "Were the corpus, batch_tokens or the seed other ones when the training began?"
+                    "Use the corpus, batch_tokens and seed that the training run was started with."
                 )
             self._sizes[epoch] = len(plan)
             yield from map(plan.gather, range(skip if epoch == first else 0, len(plan)))
 
     def batches_in(self, epoch: int) -> int:
-        """The number of batches of an epoch."""
+        """Returns the number of batches of an epoch."""
         return len(self._plan(epoch))
 
-    def _plan(self, epoch):
-        rng = np.random.default_rng([self._seed, epoch])
-        return _BatchPlan(self._corpus.epoch(epoch), self._batch_tokens, self._pad_multiple, rng)
-
     def position(self, consumed: int) -> tuple[int, int]:
-        """(epoch, batch) of the batch that follows the first `consumed` ones of this stream.
+        """Returns (epoch, batch) of the batch after the first `consumed` batches of this stream.
 
-        Batches that were fetched ahead do not matter. As `start` of a new stream, the answer goes on there.
+        A new stream with this `start` resumes there. Batches that were prefetched but not consumed do not count.
 
         Raises:
-            ValueError: If the stream has not yet given that many batches.
+            ValueError: If the stream has not yet yielded that many batches.
         """
         epoch, batch = self._start
         batch += consumed
@@ -113,12 +107,12 @@ class BatchStream:
             batch -= self._sizes[epoch]
             epoch += 1
         if consumed and batch and epoch not in self._sizes:
-            raise ValueError(f"`consumed` must be at most the batches given so far. Received: {consumed}.")
+            raise ValueError(f"`consumed` must be at most the number of batches given so far. Received: {consumed}.")
         return epoch, batch
 
 
 def padding_share(batches: typing.Iterable[Batch]) -> float:
-    """Padded positions / all positions, both sides together (S for the source, T for the target)."""
+    """Computes the share of padded positions among all positions of both sides (S of the source, T of the target)."""
     padded, positions = 0, 0
     for batch in batches:
         for ids in (batch["source"], batch["target"][:, 1:]):
@@ -128,16 +122,16 @@ def padding_share(batches: typing.Iterable[Batch]) -> float:
 
 
 def source_batch(rows: typing.Sequence[typing.Sequence[int]], pad_multiple: int = 1) -> np.ndarray:
-    """Rows of ids as a model reads them when it translates: END_ID added, padded, int32 `[B, S]`."""
+    """Builds the source of a translation from rows of ids: END_ID appended, padded, int32 `[B, S]`."""
     flat = TokenRows.of(rows)
     width = _round_up(int(flat.lengths.max(initial=0)) + 1, pad_multiple)
-    return flat.with_end(np.arange(len(rows)), width)
+    return flat.padded_with_end(np.arange(len(rows)), width)
 
 
 def length_sorted_chunks(lengths: typing.Sequence[int], batch_tokens: int) -> list[np.ndarray]:
-    """Row numbers in chunks of like length, longest first: what does not fit into memory fails at once.
+    """Sorts rows by length into chunks of row numbers, longest first, so that a lack of memory shows at once.
 
-    A chunk has at most `batch_tokens` positions, padding included, or one row; `original_order` undoes.
+    A chunk has at most `batch_tokens` positions, padding included, or one row; see `original_order` for the inverse.
     """
     lengths = np.asarray(lengths, "int64")
     order = np.argsort(-lengths, kind="stable")
@@ -150,7 +144,7 @@ def length_sorted_chunks(lengths: typing.Sequence[int], batch_tokens: int) -> li
 
 
 def original_order(chunks: typing.Sequence[np.ndarray], results: typing.Sequence[typing.Sequence]) -> list:
-    """Results of the chunks of `length_sorted_chunks`, one list a chunk, in the order of the rows again."""
+    """Restores the order of rows: takes a list of results for each chunk of `length_sorted_chunks`."""
     ordered = [None] * sum(map(len, chunks))
     for chunk, values in zip(chunks, results, strict=True):
         for row, value in zip(chunk, values, strict=True):
@@ -158,29 +152,30 @@ def original_order(chunks: typing.Sequence[np.ndarray], results: typing.Sequence
     return ordered
 
 
-def power_of_two(count: int) -> int:
-    """The least that is not below `count`."""
+def next_power_of_two(count: int) -> int:
+    """Returns the smallest power of two that is at least `count`."""
     return 1 << (count - 1).bit_length()
 
 
 class _BatchPlan:
-    """Which rows share a batch, and in which order the batches come."""
+    """Assignment of the rows of an epoch to batches, and the order of the batches."""
 
-    def __init__(self, corpus, batch_tokens, pad_multiple, rng):
+    def __init__(self, corpus, batch_tokens, pad_multiple, seed, epoch):
         if pad_multiple < 1:
             raise ValueError(f"`pad_multiple` must be at least 1. Received: pad_multiple={pad_multiple}.")
+        corpus, rng = corpus.epoch(epoch), np.random.default_rng([seed, epoch])
         self._corpus, self._pad_multiple, self._batch_tokens = corpus, pad_multiple, batch_tokens
-        self._lengths = [lengths.astype("int32") for lengths in corpus.lengths()]  # Of rows by the ten million.
+        self._lengths = [lengths.astype("int32") for lengths in corpus.lengths()]  # Saves memory for large corpora.
         source, target = (_round_up(self._lengths[side], pad_multiple) for side in (0, -1))
         longer = np.maximum(source, target)
         if longer.max(initial=0) > batch_tokens:
             raise ValueError(
                 f"`batch_tokens` must hold the longest row, which takes {longer.max()} positions. "
-                f"Received: batch_tokens={batch_tokens}. Raise it, or leave out long ones by `max_tokens`."
+                f"Received: batch_tokens={batch_tokens}. Raise it, or leave out long rows by `max_tokens`."
             )
-        # By the longer side, which decides the size of a batch; then by how much longer the source is, to
-        # and fro, so that neighbours are alike on both sides: 3.0 % padding on Multi30k at 4,096 tokens,
-        # against 7.2 % by target and then source length. Pairs of the same lengths come in random order.
+        # Sorted by the longer side, which determines the size of a batch; then by how much longer the source is,
+        # alternately rising and falling, so that neighbours are similar on both sides: 3.0 % padding on Multi30k at
+        # 4,096 tokens, against 7.2 % by target and then source length. Pairs of equal lengths are in random order.
         surplus = np.where(longer // pad_multiple % 2 == 1, source - target, target - source)
         shuffled = rng.permutation(len(longer))
         self._order = shuffled[np.lexsort((surplus[shuffled], longer[shuffled]))]
@@ -193,7 +188,7 @@ class _BatchPlan:
 
     def gather(self, number):
         first, last = self._spans[number]
-        rows = np.sort(self._order[first:last])  # Neighbours in a mapped file are read together.
+        rows = np.sort(self._order[first:last])  # Sequential reads are faster in memory-mapped files.
         widths = [_round_up(int(lengths[rows].max()), self._pad_multiple) for lengths in self._lengths]
         fill = int(self._capacity(max(widths))) - len(rows) if self._pad_multiple > 1 else 0
         return self._corpus.gather(rows, widths, fill)
@@ -206,7 +201,7 @@ class _BatchPlan:
 
 
 def _cuts(capacity):
-    """Borders of batches: each as large as the least capacity in it allows; `capacity` never rises."""
+    """Returns the bounds of batches, each as large as its smallest capacity; `capacity` must not increase."""
     cuts = [0]
     while cuts[-1] < len(capacity):
         window = capacity[cuts[-1] : cuts[-1] + capacity[cuts[-1]]]

@@ -1,5 +1,6 @@
-"""Sentence pairs as flat arrays of token ids, in memory or in memory-mapped files. NumPy only."""
+"""Encoding of sentence pairs as flat arrays of token ids, in memory or in memory-mapped files. NumPy only."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -13,7 +14,7 @@ import numpy as np
 from zoo.config import START_ID
 from zoo.corpora.reading import LineNotes
 from zoo.corpora.token_rows import TokenRows
-from zoo.storage.arrays import told_if_unwritable, write_whole
+from zoo.storage.arrays import atomic_folder, write_atomically, write_errors
 
 Pairs = typing.Iterable[tuple[str, str]]
 
@@ -23,11 +24,11 @@ _SIDES = ("source", "target")
 
 @dataclass(frozen=True, eq=False)
 class EncodedCorpus:
-    """Pairs encoded once, the same in every epoch.
+    """Pairs that are encoded once, the same in every epoch.
 
     Args:
-        source, target: Ids without special ids, one row a pair.
-        too_long: Lines left out because a side, with its end token, has more than `max_tokens`.
+        source, target: Ids without special ids, one row for each pair.
+        too_long: Lines left out because a side has more than `max_tokens` tokens, end token included.
     """
 
     source: TokenRows
@@ -38,39 +39,41 @@ class EncodedCorpus:
         return len(self.source.offsets) - 1
 
     def epoch(self, epoch: int) -> "EncodedCorpus":
-        """The pairs as training sees them in this epoch: here, itself."""
+        """Returns the corpus of this epoch: itself."""
         return self
 
     def arrays(self) -> list[np.ndarray]:
-        """All ids, which tell two corpora apart."""
+        """Returns all ids, which identify the corpus."""
         return [*self.source, *self.target]
 
     def lengths(self) -> list[np.ndarray]:
-        """Positions `[rows]` that each side takes, with its end."""
+        """Returns the number of positions `[rows]` of each side, end token included."""
         return [side.lengths + 1 for side in (self.source, self.target)]
 
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
-        """The chosen rows, and `fill` of padding, as int32 arrays.
+        """Returns the chosen rows, followed by `fill` rows of padding, as int32 arrays.
 
-        `source` `[B, S]`: ids and END_ID; `target` `[B, T + 1]`: START_ID, ids and END_ID. A decoder reads
-        `target[:, :-1]` and predicts `target[:, 1:]`, T positions each. PAD_ID (0) fills up.
+        `source` `[B, S]`: ids and END_ID; `target` `[B, T + 1]`: START_ID, ids and END_ID; both padded with PAD_ID. A
+        decoder reads `target[:, :-1]` and predicts `target[:, 1:]`, T positions each.
         """
-        source, target = (side.with_end(rows, width) for side, width in zip((self.source, self.target), widths))
+        source, target = (side.padded_with_end(rows, width) for side, width in zip((self.source, self.target), widths))
         target = np.pad(target, ((0, 0), (1, 0)), constant_values=START_ID)
         return {name: np.pad(ids, ((0, fill), (0, 0))) for name, ids in (("source", source), ("target", target))}
 
     @classmethod
     def open(cls, folder: str | os.PathLike, tokenizer=None) -> "EncodedCorpus":
-        """Maps what `encode_corpus` wrote into `folder`, without reading it into memory.
+        """Opens a corpus that `encode_corpus` wrote to `folder`, as memory-mapped files.
 
         Raises:
-            ValueError: If `folder` holds no whole corpus, or one of another vocabulary than `tokenizer`.
+            ValueError: If `folder` has no complete corpus, or one of another vocabulary than `tokenizer`.
         """
         folder = pathlib.Path(folder)
         try:
             facts = json.loads((folder / "corpus.json").read_text("utf-8"))
         except FileNotFoundError:
-            raise ValueError(f"{folder} holds no encoded corpus (no corpus.json). Make it by encode_corpus.") from None
+            raise ValueError(
+                f"{folder} holds no encoded corpus (no corpus.json). Write one by encode_corpus."
+            ) from None
         if tokenizer is not None and tokenizer.digest != facts["tokenizer"]:
             raise ValueError(f"The corpus in {folder} was encoded with another vocabulary. Delete it and encode again.")
         sides = []
@@ -81,22 +84,21 @@ class EncodedCorpus:
 
 
 class SampledCorpus:
-    """Pairs encoded anew in every epoch with BPE-dropout, from one seed.
+    """Pairs that are encoded again in every epoch, with BPE-dropout.
 
     Args:
-        pairs: Can be run over again and again in the same order, such as a list or a
-            reader of `zoo.translation.data`.
+        pairs: Can be iterated repeatedly in the same order, such as a list or a reader of `zoo.translation.data`.
         tokenizer, max_tokens: As for `encode_corpus`.
         dropout: Probability of skipping a merge.
-        seed: With the number of the epoch, decides every encoding.
-        folder: Keeps the current epoch in files here instead of in memory; older epochs are deleted.
+        seed: Seed, which together with the number of the epoch determines every encoding.
+        folder: Folder for the files of the current epoch, older ones are deleted; None to keep it in memory.
     """
 
     def __init__(self, pairs: Pairs, tokenizer, *, dropout: float, seed: int, max_tokens: int = 0, folder=None):
         if iter(pairs) is pairs:
             raise ValueError(
-                "`pairs` must be something to run over once an epoch, such as a list or a reader. "
-                f"Received: {type(pairs).__name__}, which ends after one pass."
+                "`pairs` must be iterable once for each epoch. "
+                f"Received: {type(pairs).__name__}, which ends after one pass. Use a list or a reader."
             )
         self._pairs, self._tokenizer = pairs, tokenizer
         self._dropout, self._seed, self._max_tokens = dropout, seed, max_tokens
@@ -104,9 +106,9 @@ class SampledCorpus:
         self._current = (None, None)
 
     def epoch(self, epoch: int) -> EncodedCorpus:
-        """The pairs as training sees them in this epoch."""
+        """Returns the corpus of this epoch."""
         if self._current[0] != epoch:
-            self._current = (None, None)  # Two epochs in memory would be one too many.
+            self._current = (None, None)  # Frees the memory of the last epoch first.
             self._current = (epoch, self._encode(epoch))
         return self._current[1]
 
@@ -127,47 +129,37 @@ def encode_corpus(
     dropout: float = 0.0,
     seed: int | typing.Sequence[int] = 0,
     folder: str | os.PathLike | None = None,
-    least: int = 1,
+    min_pairs: int = 1,
     facts: typing.Mapping | None = None,
 ) -> EncodedCorpus:
-    """Encodes pairs in one pass.
+    """Encodes sentence pairs in one pass.
 
     Args:
-        pairs: Runs over (source, target). If it has a method `numbered`, as the readers of
-            `zoo.translation.data` do, that runs over (line, source, target); else pairs count from 1.
+        pairs: Iterable of (source, target). If it has a method `numbered`, as the readers of
+            `zoo.translation.data` do, that yields (line, source, target); otherwise pairs are numbered from 1.
         tokenizer: A `zoo.text.tokenizer.Tokenizer`.
-        max_tokens: Pairs with more tokens on a side, end token included, are left out; 0 leaves out none.
-        dropout: Rate of BPE-dropout. An encoding that this makes too long is replaced by the usual one, so
-            that dropout never changes which pairs are in.
-        seed: Non-negative integers that decide the dropout.
-        folder: Where to write the corpus, if it should lie in memory-mapped files; None keeps it in memory.
-            The folder appears only when it is complete.
-        least: How many pairs must be left.
-        facts: What else `corpus.json` of the folder shall say.
+        max_tokens: Pairs with more tokens on a side, end token included, are left out; 0 for no limit.
+        dropout: Rate of BPE-dropout. If this makes an encoding too long, the encoding without dropout is used, so
+            that dropout never changes which pairs are left out.
+        seed: Non-negative integers that determine the dropout.
+        folder: Folder for the corpus as memory-mapped files, which exists only once it is complete; None to keep
+            the corpus in memory.
+        min_pairs: Minimum number of pairs that must be left.
+        facts: Further entries of `corpus.json` in the folder.
 
     Raises:
-        ValueError: If `folder` exists already, or fewer pairs are left.
+        ValueError: If `folder` exists, or fewer than `min_pairs` are left.
     """
-    if folder is not None and os.path.exists(folder):
-        raise ValueError(f"{folder} exists already. Read it by EncodedCorpus.open, or delete it to encode again.")
-    part = None if folder is None else pathlib.Path(f"{os.fspath(folder)}.{os.getpid()}.part")
-    if part is not None:
-        part.mkdir(parents=True)
-    try:
+    with contextlib.nullcontext() if folder is None else atomic_folder(folder) as part:
         found, sides = _encode_into(part, numbered(pairs), tokenizer, max_tokens, dropout, seed)
-        if found["pairs"] < least:
+        if found["pairs"] < min_pairs:
             raise ValueError(
                 f"No pair is left to train on. Received: {found['too_long']['count']} pairs, all "
-                f"with more than max_tokens={max_tokens} tokens. Give a corpus that has pairs, or raise it."
+                f"with more than max_tokens={max_tokens} tokens. Use a corpus that has pairs, or raise it."
             )
         if part is None:
             return EncodedCorpus(*sides, LineNotes(**found["too_long"]))
-        write_whole(part / "corpus.json", json.dumps({**(facts or {}), **found}, indent=1).encode())
-        os.replace(part, folder)
-    except BaseException:
-        if part is not None:
-            shutil.rmtree(part, ignore_errors=True)
-        raise
+        write_atomically(part / "corpus.json", json.dumps({**(facts or {}), **found}, indent=1).encode())
     return EncodedCorpus.open(folder, tokenizer)
 
 
@@ -176,7 +168,7 @@ def _encode_into(part, numbered, tokenizer, max_tokens, dropout, seed):
     writers = [_RowWriter(dtype, part and part / side) for side in _SIDES]
     too_long = LineNotes()
     try:
-        for number, chunk in enumerate(_chunks(numbered)):
+        for number, chunk in enumerate(chunks(numbered, _CHUNK)):
             lines, *texts = zip(*chunk)
             encoded = _encode_chunk(texts, tokenizer, max_tokens, dropout, seed, number)
             short = [not max_tokens or max(len(s), len(t)) < max_tokens for s, t in zip(*encoded)]
@@ -210,7 +202,7 @@ def _encode_chunk(texts, tokenizer, max_tokens, dropout, seed, number):
 
 
 class _RowWriter:
-    """Collects rows of ids, in memory or in the files `<path>.ids` and `<path>.offsets`."""
+    """Writes rows of ids to memory or to the files `<path>.ids` and `<path>.offsets`."""
 
     def __init__(self, dtype, path=None):
         self._dtype, self._path = dtype, path
@@ -223,29 +215,30 @@ class _RowWriter:
         if self._file is None:
             self._ids.append(ids)
         else:
-            with told_if_unwritable(self._file.name):
+            with write_errors(self._file.name):
                 self._file.write(ids.tobytes())
 
     def close(self):
         offsets = np.cumsum(np.concatenate(self._lengths))
         if self._file is None:
             return TokenRows(np.concatenate([np.zeros(0, self._dtype), *self._ids]), offsets)
-        with told_if_unwritable(self._file.name):
+        with write_errors(self._file.name):
             self._file.close()
-        write_whole(f"{self._path}.offsets", offsets.tobytes())
+        write_atomically(f"{self._path}.offsets", offsets.tobytes())
         return TokenRows(np.zeros(0, self._dtype), offsets)
 
 
 def numbered(pairs: Pairs) -> typing.Iterator[tuple[int, str, str]]:
-    """(line, source, target) of each pair."""
+    """Iterates over (line, source, target) of each pair."""
     if hasattr(pairs, "numbered"):
         return pairs.numbered()
     return ((number, source, target) for number, (source, target) in enumerate(pairs, start=1))
 
 
-def _chunks(items):
+def chunks(items: typing.Iterable, size: int) -> typing.Iterator[list]:
+    """Splits items into lists of `size`; the last one may be shorter."""
     items = iter(items)
-    while chunk := list(itertools.islice(items, _CHUNK)):
+    while chunk := list(itertools.islice(items, size)):
         yield chunk
 
 

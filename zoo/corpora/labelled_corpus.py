@@ -1,4 +1,4 @@
-"""Encoded texts, with a label each or for every token, as a corpus that batches are cut from. NumPy only."""
+"""Encoded texts with one label for each text or each token. NumPy only."""
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
@@ -6,19 +6,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zoo.corpora.token_rows import TokenRows, with_rows
+from zoo.corpora.token_rows import TokenRows, append_rows
 
-NO_LABEL = -1  # Padding, and tokens that carry no label.
+NO_LABEL = -1  # For padding and tokens without a label.
 
 
 @dataclass(frozen=True, eq=False)
 class LabelledCorpus:
-    """Rows of token ids, as a model reads them, with their labels.
+    """Rows of token ids, as a model reads them, with labels.
 
     Args:
         tokens: Ids, special ones included.
-        labels: Int `[rows]`, or rows of the lengths of `tokens`; NO_LABEL where there is none. None for plain texts.
-        features: What else the model reads of every token, by name, such as the segment: rows like `tokens`.
+        labels: Int `[rows]`, or rows like `tokens` with NO_LABEL at tokens without a label; None for plain texts.
+        features: Further inputs of the model by name, such as segments: rows like `tokens`.
     """
 
     tokens: TokenRows
@@ -29,60 +29,60 @@ class LabelledCorpus:
         return len(self.tokens.offsets) - 1
 
     def epoch(self, epoch: int) -> "LabelledCorpus":
-        """The corpus as training sees it in this epoch: itself."""
+        """Returns the corpus of this epoch: itself."""
         return self
 
     def arrays(self) -> list[np.ndarray]:
-        """All ids and labels, which tell two corpora apart."""
+        """Returns all ids and labels, which identify the corpus."""
         labels = self.labels if isinstance(self.labels, TokenRows) else () if self.labels is None else (self.labels,)
         return [*self.tokens, *labels]
 
     def lengths(self) -> list[np.ndarray]:
-        """Positions `[rows]`, in a list of one side."""
+        """Returns the number of tokens `[rows]`, in a list of one side."""
         return [self.tokens.lengths]
 
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
-        """The chosen rows, and `fill` of padding, as int32 arrays.
+        """Returns the chosen rows, followed by `fill` rows of padding, as int32 arrays.
 
-        `token_ids` and the features `[B, T]` or `[B, T, K]`, and with labels `labels` `[B]` or `[B, T]`.
+        These are `token_ids` and the features, `[B, T]` or `[B, T, K]`, and `labels`, if any, `[B]` or `[B, T]`.
         """
         (width,) = widths
         sides = {"token_ids": self.tokens, **self.features}
-        batch = {name: with_rows(side.padded(rows, width), fill) for name, side in sides.items()}
+        batch = {name: append_rows(side.padded(rows, width), fill) for name, side in sides.items()}
         if self.labels is None:
             return batch
         if isinstance(self.labels, TokenRows):
             labels = self.labels.padded(rows, width, NO_LABEL)
         else:
             labels = self.labels[rows].astype("int32")
-        return batch | {"labels": with_rows(labels, fill, NO_LABEL)}
+        return batch | {"labels": append_rows(labels, fill, NO_LABEL)}
 
 
 @dataclass(frozen=True, eq=False)
 class SampledRows:
-    """A corpus that is encoded anew for each epoch.
+    """Corpus that is encoded again for each epoch, such as with BPE-dropout.
 
     Args:
-        encode: The corpus as training sees it in an epoch.
+        encode: Function from the number of an epoch to its corpus.
     """
 
     encode: Callable[[int], LabelledCorpus]
 
     def epoch(self, epoch: int) -> LabelledCorpus:
-        """The corpus as training sees it in this epoch."""
+        """Returns the corpus of this epoch."""
         return self.encode(epoch)
 
 
 @dataclass(frozen=True, eq=False)
 class TokenDropout:
-    """A corpus that shows the unknown token in place of some others, of other ones in each epoch.
+    """Corpus in which random tokens, others in each epoch, are replaced by the unknown token.
 
     Args:
-        corpus: The whole one.
-        rate: Probability for each token.
-        unknown_id: What is shown.
-        kept_ids: Special tokens, which stay.
-        seed: Of the choice.
+        corpus: Corpus to read.
+        rate: Probability of replacing a token.
+        unknown_id: Id of the unknown token.
+        kept_ids: Special tokens, which are not replaced.
+        seed: Seed of the random choice.
     """
 
     corpus: LabelledCorpus | SampledRows
@@ -92,7 +92,7 @@ class TokenDropout:
     seed: int
 
     def epoch(self, epoch: int) -> LabelledCorpus:
-        """The corpus as training sees it in this epoch."""
+        """Returns the corpus of this epoch."""
         corpus = self.corpus.epoch(epoch)
         ids, offsets = corpus.tokens
         dropped = np.random.default_rng((self.seed, epoch)).random(len(ids)) < self.rate
@@ -101,23 +101,23 @@ class TokenDropout:
 
 
 def split_labels(batch: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """What a model reads of a batch, and the labels."""
+    """Splits a batch into the inputs of a model and the labels."""
     return {name: ids for name, ids in batch.items() if name != "labels"}, batch["labels"]
 
 
-def framed_rows(
+def frame_rows(
     texts: Sequence[Sequence[Sequence[int]]], start_id: int, end_id: int, max_tokens: int
 ) -> tuple[TokenRows, TokenRows, np.ndarray]:
-    """Texts, or pairs of them, between special tokens: `<s> a </s>` or `<s> a </s> b </s>`, as in BERT.
+    """Adds special tokens to texts or pairs of texts: `<s> a </s>` or `<s> a </s> b </s>`, as in BERT.
 
     Args:
-        texts: For each text its ids, in a list of one or, for a pair, of two.
+        texts: For each text a list with its ids; for each pair a list with the ids of both.
         start_id, end_id: The special tokens.
-        max_tokens: Most tokens of a row, special ones included. Of too long a row, tokens are taken off the end of the
-            text that is then the longer one.
+        max_tokens: Maximum number of tokens of a row, special tokens included. Longer rows are truncated at the end of
+            the text that is longer at that point.
 
     Returns:
-        Ids, segments (1 in the second text and its end), and the numbers of the rows that were cut.
+        Ids, segments (1 in the second text and its end token), and the numbers of the truncated rows.
     """
     rows, segments, cut = [], [], []
     for number, parts in enumerate(texts):
@@ -135,7 +135,7 @@ def framed_rows(
 
 
 def _fitted(lengths, room):
-    """Lengths of one or two parts that together have at most `room`, the longer one cut first."""
+    """Truncates the lengths of one or two parts to at most `room` in total, the longer part first."""
     if sum(lengths) <= room:
         return lengths
     if len(lengths) == 1:

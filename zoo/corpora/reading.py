@@ -1,21 +1,22 @@
-"""Rows of files and data sets as bytes, with notes of the lines that are left out. No Keras."""
+"""Readers of files and data sets as rows of bytes, and reports of the lines that are left out. No Keras."""
 
 import contextlib
 import csv
 import gzip
 import os
 import pathlib
+import string
 import typing
 import zlib
 from dataclasses import dataclass, field
 
-Path = str | os.PathLike
-Row = tuple[bytes, ...] | None  # None where a line has too few columns.
+PathLike = str | os.PathLike
+Row = tuple[bytes, ...] | None  # None for a line with too few columns.
 
 
 @dataclass
 class LineNotes:
-    """On how many lines something was found, and the numbers of the first ten."""
+    """Number of lines with some property, and the line numbers of the first ten."""
 
     count: int = 0
     first: list[int] = field(default_factory=list)
@@ -30,32 +31,53 @@ class LineNotes:
         return f"(line {', '.join(map(str, self.first))}{more})"
 
 
+class Report:
+    """Counts and line notes of one pass over a corpus, as attributes. Line numbers count from 1.
+
+    Example: after `report = Report("{pairs:,} pairs from {lines:,} lines", "empty", "broken")`, `report.pairs` and
+    `report.lines` are 0, and `report.empty` and `report.broken` are instances of `LineNotes`. `str(report)` is the
+    summary, followed by the notes that are not empty.
+
+    Args:
+        summary: Format string of the counts, which are named by its fields.
+        notes: Names of the line notes.
+    """
+
+    def __init__(self, summary: str, *notes: str):
+        self._summary = summary
+        vars(self).update({name: 0 for _, name, _, _ in string.Formatter().parse(summary) if name})
+        vars(self).update({name: LineNotes() for name in notes})
+
+    def __str__(self):
+        return "; ".join([self._summary.format_map(vars(self)), *notes_of(self)])
+
+
 def notes_of(report: typing.Any) -> list[str]:
-    """The fields of a report that note lines, in words."""
+    """Describes the line notes of a report that are not empty."""
     notes = {name: value for name, value in vars(report).items() if isinstance(value, LineNotes) and value.count}
     return [f"{value.count:,} {name.replace('_', ' ')} {value}" for name, value in notes.items()]
 
 
 class TableRows:
-    """Columns of one file, plain or gzip (told by content), tab-separated or CSV.
+    """Reads columns of one tab-separated or CSV file, plain or gzip (recognized by content).
 
     Args:
         path: The file.
-        columns: Numbers of the columns, from 0. Further ones are ignored.
-        commas: Whether it is CSV: quotation marks hold cells together, and a row may have several lines. Between tabs
-            they mean themselves.
+        columns: Numbers of the columns to read, from 0.
+        commas: Whether the file is CSV, in which cells may be quoted and a row may span several lines. In
+            tab-separated files, quotation marks have no special meaning.
 
     Yields:
-        The cells of each line; empty ones for a blank line, None where columns are missing.
+        The cells of each line; empty cells for a blank line, None if columns are missing.
     """
 
-    def __init__(self, path: Path, columns: typing.Sequence[int], commas: bool = False):
-        self._path, self._columns, self._commas = existing(path), tuple(columns), commas
+    def __init__(self, path: PathLike, columns: typing.Sequence[int], commas: bool = False):
+        self._path, self._columns, self._commas = existing_path(path), tuple(columns), commas
         if min(self._columns) < 0 or len({*self._columns}) < len(self._columns):
-            raise ValueError(f"`columns` must be different numbers from 0. Received: columns={columns}.")
+            raise ValueError(f"`columns` must be different numbers from 0. Received: columns={columns}. Change them.")
 
     def __iter__(self) -> typing.Iterator[Row]:
-        with contextlib.closing(lines_of(self._path)) as lines:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             for cells in self._cells(lines):
                 if not any(cell.strip() for cell in cells):
                     yield (b"",) * len(self._columns)
@@ -64,44 +86,46 @@ class TableRows:
 
     def _cells(self, lines):
         if self._commas:
-            # Latin-1 carries bytes through the reader unharmed.
+            # Decoding as Latin-1 preserves all bytes.
             rows = csv.reader(line.decode("latin-1") + "\n" for line in lines)
             try:
                 for cells in rows:
                     yield [cell.encode("latin-1") for cell in cells]
             except csv.Error as error:
-                raise ValueError(f"{self._path}, line {rows.line_num}, is no CSV: {error}. Mend the line.") from error
+                raise ValueError(
+                    f"{self._path}, line {rows.line_num}, is not valid CSV: {error}. Correct the line."
+                ) from error
         else:
             for line in lines:
                 yield line.split(b"\t")
 
 
 class LineRows:
-    """The lines of one file, plain or gzip (told by content), each a row of one cell.
+    """Reads the lines of one file, plain or gzip (recognized by content), as rows of one cell.
 
     Args:
         path: The file.
     """
 
-    def __init__(self, path: Path):
-        self._path = existing(path)
+    def __init__(self, path: PathLike):
+        self._path = existing_path(path)
 
     def __iter__(self) -> typing.Iterator[Row]:
-        with contextlib.closing(lines_of(self._path)) as lines:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             yield from ((line,) for line in lines)
 
 
 class DatasetRows:
-    """Features of a data set of tensorflow-datasets; its examples take the place of lines.
+    """Reads features of a data set of tensorflow-datasets, one row for each example.
 
     Args:
         name: Builder and configuration, such as "wmt14_translate/de-en".
-        features: Names of the features; None for those that `choose` finds.
-        split: Any split of the data set, also "train[:10%]".
-        data_dir: Where prepared data sets lie; None for the place that tensorflow-datasets chooses.
-            What is not there yet is downloaded and prepared at the first pass.
-        argument: What errors call `features`.
-        choose: From the `info` of the data set, the names wanted; none if it cannot tell.
+        features: Names of the features; None for those that `choose` returns.
+        split: Any split of the data set, such as "train[:10%]".
+        data_dir: Folder of prepared data sets; None for the default of tensorflow-datasets. Data sets that are
+            missing there are downloaded and prepared at the first pass.
+        argument: Name of `features` in error messages.
+        choose: Function from the `info` of the data set to default names, empty if it has none to suggest.
     """
 
     def __init__(
@@ -109,7 +133,7 @@ class DatasetRows:
         name: str,
         features: typing.Sequence[str] | None,
         split: str,
-        data_dir: Path | None,
+        data_dir: PathLike | None,
         argument: str,
         choose: typing.Callable[[typing.Any], typing.Sequence[str]],
     ):
@@ -125,7 +149,7 @@ class DatasetRows:
         try:
             self._builder = tensorflow_datasets.builder(name, data_dir=data_dir and os.fspath(data_dir))
         except ValueError as error:
-            reason = str(error).partition("\n")[0]  # The rest lists all data sets there are.
+            reason = str(error).partition("\n")[0]  # The rest lists all data sets.
             raise ValueError(
                 f"`name` must be a data set of tensorflow-datasets. Received: {name!r}: {reason} "
                 "See https://www.tensorflow.org/datasets/catalog/overview for names."
@@ -134,11 +158,11 @@ class DatasetRows:
         self.features = tuple(features or choose(self._builder.info))
         if not self.features or not set(self.features) <= set(known):
             raise ValueError(
-                f"`{argument}` must be names among the features of {name}: {', '.join(known)}. Received: {features}."
+                f"`{argument}` must be among the features of {name}: {', '.join(known)}. Received: {features}."
             )
 
     def names(self, feature: str) -> list[str] | None:
-        """Names of the classes of a feature of class numbers, else None."""
+        """Returns the names of the classes if the feature is a class label, else None."""
         return getattr(self._builder.info.features[feature], "names", None)
 
     def __iter__(self) -> typing.Iterator[Row]:
@@ -156,38 +180,38 @@ class DatasetRows:
     def _cell(self, feature, value):
         if isinstance(value, bytes):
             return value
-        names = self.names(feature)  # Hidden labels of a test set are -1.
+        names = self.names(feature)  # Unpublished labels of a test set are -1.
         return (names[value] if names and value >= 0 else str(value)).encode()
 
 
 def text_features(info: typing.Any) -> list[str]:
-    """The names of those features of a data set of tensorflow-datasets that are texts."""
+    """Returns the names of the text features of a data set of tensorflow-datasets."""
     return [name for name, feature in info.features.items() if type(feature).__name__ == "Text"]
 
 
-def read_lines(path: Path) -> typing.Iterator[str]:
-    """Every line of a text in one language, plain or gzip, empty ones included, so that line n stays line n.
+def read_lines(path: PathLike) -> typing.Iterator[str]:
+    """Yields every line of a text file, plain or gzip, empty lines included.
 
     Raises:
-        ValueError: If a line is not UTF-8, with its number.
+        ValueError: If a line is not UTF-8; the message has its number.
     """
-    for number, line in enumerate(lines_of(existing(path)), start=1):
+    for number, line in enumerate(read_byte_lines(existing_path(path)), start=1):
         try:
             yield line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}, line {number}, is not UTF-8: {error}. Convert the file.") from error
 
 
-def existing(path: Path) -> pathlib.Path:
-    """The path; `FileNotFoundError` where there is nothing."""
+def existing_path(path: PathLike) -> pathlib.Path:
+    """Returns the path; raises `FileNotFoundError` if nothing exists there."""
     path = pathlib.Path(path)
     if not path.exists():
         raise FileNotFoundError(f"Expected a text file. Received: {path}, which does not exist. Check the path.")
     return path
 
 
-def lines_of(path: pathlib.Path) -> typing.Iterator[bytes]:
-    """Lines as bytes. Only a line feed ends one: the others of str.splitlines would shift parallel lines."""
+def read_byte_lines(path: pathlib.Path) -> typing.Iterator[bytes]:
+    """Yields lines as bytes. Only a line feed ends a line: further separators would misalign parallel files."""
     with open(path, "rb") as file:
         magic = file.read(2)
         file.seek(0)

@@ -1,4 +1,4 @@
-"""Rows of token ids of any lengths as two flat arrays. NumPy only."""
+"""Rows of token ids of different lengths, stored as two flat arrays. NumPy only."""
 
 import itertools
 import typing
@@ -9,9 +9,9 @@ from zoo.config import END_ID
 
 
 class TokenRows(typing.NamedTuple):
-    """Rows of token ids one behind the other: row i is `ids[offsets[i]:offsets[i + 1]]`.
+    """Concatenated rows of token ids: row i is `ids[offsets[i]:offsets[i + 1]]`.
 
-    What belongs to tokens can be more than one number each: then `ids` is `[N, K]`.
+    For features of K numbers for each token, `ids` is `[N, K]`.
     """
 
     ids: np.ndarray
@@ -19,17 +19,17 @@ class TokenRows(typing.NamedTuple):
 
     @classmethod
     def of(cls, rows: typing.Sequence[typing.Sequence[int]], dtype: str = "int32") -> "TokenRows":
-        """Flattens lists of ids."""
+        """Builds rows from lists of ids."""
         offsets = np.cumsum([0, *map(len, rows)])
         return cls(np.fromiter(itertools.chain.from_iterable(rows), dtype, offsets[-1]), offsets)
 
     @property
     def lengths(self) -> np.ndarray:
-        """Tokens of each row, `[rows]`."""
+        """Number of tokens of each row, `[rows]`."""
         return np.diff(self.offsets)
 
     def padded(self, rows: np.ndarray, width: int, value: int = 0) -> np.ndarray:
-        """The chosen rows as int32 `[B, width]`, or `[B, width, K]`, with `value` behind their ends."""
+        """Returns the chosen rows as int32 `[B, width]` or `[B, width, K]`, padded with `value`."""
         starts = self.offsets[rows]
         steps = np.arange(width)
         inside = steps < (self.offsets[rows + 1] - starts)[:, None]
@@ -37,13 +37,13 @@ class TokenRows(typing.NamedTuple):
         result[inside] = self.ids[(starts[:, None] + steps)[inside]]
         return result
 
-    def with_end(self, rows: np.ndarray, width: int) -> np.ndarray:
-        """The chosen rows as int32 `[B, width]`, each with END_ID, zero behind."""
+    def padded_with_end(self, rows: np.ndarray, width: int) -> np.ndarray:
+        """Returns the chosen rows as int32 `[B, width]`, each followed by END_ID and padded with zeros."""
         result = self.padded(rows, width)
         result[np.arange(len(rows)), self.offsets[rows + 1] - self.offsets[rows]] = END_ID
         return result
 
 
-def with_rows(array: np.ndarray, count: int, value: int = 0) -> np.ndarray:
-    """The array `[B, ...]` and `count` rows of `value`."""
+def append_rows(array: np.ndarray, count: int, value: int = 0) -> np.ndarray:
+    """Appends `count` rows of `value` to an array `[B, ...]`."""
     return np.pad(array, [(0, count), *[(0, 0)] * (array.ndim - 1)], constant_values=value)

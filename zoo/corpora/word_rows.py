@@ -1,34 +1,32 @@
-"""Sentences of words as rows of token ids, and what belongs to their words as rows like them. No Keras."""
+"""Encoding of sentences of words as rows of token ids, with labels and features of the words. No Keras."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.corpora.labelled_corpus import NO_LABEL, framed_rows
+from zoo.corpora.labelled_corpus import NO_LABEL, frame_rows
 from zoo.corpora.token_rows import TokenRows
-from zoo.text.checks import checked_texts
+from zoo.text.checks import check_texts
 from zoo.text.word_characters import word_characters
 
 
-def windows(sentences, tokenizer, max_tokens) -> tuple[TokenRows, list[list[int]], list[int]]:
-    """Sentences cut into rows that fit, whole words each.
+def encode_windows(sentences, tokenizer, max_tokens) -> tuple[TokenRows, list[list[int]], list[int]]:
+    """Encodes sentences as windows: rows of whole words with at most `max_tokens` tokens.
 
     Returns:
-        Ids; for each row the places of its words' first subwords; the sentence it belongs to.
+        Ids; for each row the positions of its words' first subwords; for each row the number of its sentence.
     """
     room = max_tokens - 2
     rows, places, owners = [], [], []
     for number, words in enumerate(sentences):
-        begun = False
-        for ids in _subwords(words, number, tokenizer):
-            if not begun or len(rows[-1][0]) + len(ids[:room]) > room:
+        for i, ids in enumerate(_subwords(words, number, tokenizer)):
+            if i == 0 or len(rows[-1][0]) + len(ids[:room]) > room:
                 rows.append([[]])
                 places.append([])
                 owners.append(number)
-                begun = True
             places[-1].append(len(rows[-1][0]) + 1)
             rows[-1][0] += ids[:room]
-    tokens, _, _ = framed_rows(rows, tokenizer.start_id, tokenizer.end_id, max_tokens)
+    tokens, _, _ = frame_rows(rows, tokenizer.start_id, tokenizer.end_id, max_tokens)
     return tokens, places, owners
 
 
@@ -37,7 +35,7 @@ def _subwords(words, number, tokenizer):
         raise ValueError(
             f"`sentences` must be lists of words. Received: sentences[{number}]={words[:40]!r}. Split it into words."
         )
-    words = checked_texts(words, f"sentences[{number}]")
+    words = check_texts(words, f"sentences[{number}]")
     for i, word in enumerate(words):
         if not word.strip():
             raise ValueError(f"No word may be empty. Received: sentences[{number}][{i}]={word!r}.")
@@ -45,14 +43,14 @@ def _subwords(words, number, tokenizer):
 
 
 def window_labels(tokens: TokenRows, places, labels: Sequence[Sequence[int]]) -> TokenRows:
-    """Labels for every token of the windows: those of words at their first subwords, NO_LABEL elsewhere."""
+    """Returns a label for each token of the windows: that of the word at its first subword, NO_LABEL elsewhere."""
     ids = np.full(len(tokens.ids), NO_LABEL, "int32")
     ids[first_subwords(tokens, places)] = [label for row in labels for label in row]
     return TokenRows(ids, tokens.offsets)
 
 
 def window_characters(tokens: TokenRows, places, sentences: Sequence[Sequence[str]]) -> TokenRows:
-    """The `zoo.text.word_characters` of its word for every token of the windows; none at their two ends."""
+    """Returns the characters of its word for each token of the windows; see `zoo.text.word_characters`."""
     characters = word_characters([word for words in sentences for word in words])
     begins, inside = np.zeros(len(tokens.ids), int), np.ones(len(tokens.ids), bool)
     begins[first_subwords(tokens, places)] = 1
@@ -63,12 +61,12 @@ def window_characters(tokens: TokenRows, places, sentences: Sequence[Sequence[st
 
 
 def first_subwords(tokens, places):
-    """Where in `tokens.ids` each word begins: int64 `[words]`; windows have the words of all sentences in order."""
+    """Returns the position in `tokens.ids` of the first subword of each word of all sentences: int64 `[words]`."""
     starts = np.repeat(tokens.offsets[:-1], [len(row) for row in places])
     return starts + np.array([place for row in places for place in row], int)
 
 
 def window_boundaries(tokens: TokenRows, places) -> TokenRows:
-    """For each window the places of its words' first subwords and, at last, of the end."""
+    """Returns for each window the positions of its words' first subwords and of the end token."""
     ends = (tokens.lengths - 1).tolist()
     return TokenRows.of([[*row, end] for row, end in zip(places, ends)])

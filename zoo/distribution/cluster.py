@@ -1,4 +1,4 @@
-"""The machines of a training, as `TF_CONFIG` tells them."""
+"""Addresses of the processes of a training run, from `TF_CONFIG`."""
 
 import json
 import os
@@ -8,17 +8,17 @@ _EXAMPLE = '{"cluster": {"worker": ["host-a:2222", "host-b:2222"]}, "task": {"ty
 
 
 class Cluster(NamedTuple):
-    """Addresses `host:port` of all workers, and which of them this process is."""
+    """Addresses `host:port` of all workers, and the index of this process among them."""
 
     addresses: list[str]
     index: int
 
 
 def read_cluster() -> Cluster:
-    """The cluster in the environment variable `TF_CONFIG`, on any backend.
+    """Reads the cluster from the environment variable `TF_CONFIG`, on any backend.
 
     Raises:
-        ValueError: If it is not set or is none; the message shows one.
+        ValueError: If the variable is not set or invalid; the message shows an example.
     """
     text = os.environ.get("TF_CONFIG", "")
     try:
@@ -32,7 +32,7 @@ def read_cluster() -> Cluster:
             raise ValueError
     except (ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(
-            "Several processes find one another by the environment variable TF_CONFIG, which names all of them and "
-            f"says which this one is. Expected: {_EXAMPLE}. Received: {text or 'nothing'}."
+            "Training in several processes needs the environment variable TF_CONFIG with the addresses of all of them "
+            f"and the index of this one. Expected: {_EXAMPLE}. Received: {text or 'nothing'}. Set it in each process."
         ) from None
     return Cluster(addresses, index)

@@ -1,14 +1,14 @@
-"""The processes that train together under the strategy or the distribution that is set now."""
+"""Processes of the current strategy or distribution."""
 
 from typing import Any
 
 import keras
 
-from zoo.distribution.workers import ALONE, Workers
+from zoo.distribution.workers import SINGLE_PROCESS, Workers
 
 
-def workers_of(strategy: Any = None) -> Workers:
-    """Those that a `tf.distribute` strategy or, on JAX, the distribution set in Keras makes train together."""
+def current_workers(strategy: Any = None) -> Workers:
+    """Returns the processes of a `tf.distribute` strategy or, on JAX, of the distribution set in Keras."""
     backend = keras.backend.backend()
     if backend == "tensorflow" and strategy is not None:
         from zoo.distribution.on_tensorflow import strategy_workers
@@ -18,4 +18,4 @@ def workers_of(strategy: Any = None) -> Workers:
         from zoo.distribution.on_jax import jax_workers
 
         return jax_workers()
-    return ALONE
+    return SINGLE_PROCESS

@@ -1,4 +1,4 @@
-"""Processes that train one model together: who this one is, and what they tell one another."""
+"""Processes that train one model together, and communication between them."""
 
 import contextlib
 import hashlib
@@ -11,26 +11,26 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
-from zoo.distribution.leaving import LostWorkers, temporary_folder
+from zoo.distribution.exiting import WorkerFailure, temporary_folder
 
-_LOST = re.compile("unavailable|aborted|collective|connection|deadline|coordination|peer|gloo", re.IGNORECASE)
+_FAILURE = re.compile("unavailable|aborted|collective|connection|deadline|coordination|peer|gloo", re.IGNORECASE)
 _STATUS = re.compile("(UNKNOWN|UNAVAILABLE|ABORTED|CANCELLED|INTERNAL|DEADLINE_EXCEEDED|FAILED_PRECONDITION): ")
 _BLOCK = 2**24  # Bytes sent at once.
 
-Message = tuple[Any, Mapping[str, np.ndarray]]  # What JSON can hold, and arrays by name.
+Message = tuple[Any, Mapping[str, np.ndarray]]  # A JSON value, and arrays by name.
 
 
 class Workers:
-    """The processes of a training. All of them run the same program and call the same methods in the same order.
+    """The processes of a training run, which run the same program and call the same methods in the same order.
 
-    The files of a run are those of worker 0, the chief; the others write what they need into a folder of their own,
-    which goes when they end, so that nothing but the corpora has to be at hand on every machine.
+    Worker 0, the chief, writes the files of the run. The others write to a temporary folder, which is deleted when they
+    exit, so that only the corpora must be available on every machine.
 
     Args:
-        index: Which of them this process is, from 0.
-        count: How many there are.
-        devices: How many devices each has.
-        total: `int32 [n] -> int32 [n]`, the sums over the processes, on each of them.
+        index: Index of this process, from 0.
+        count: Number of processes.
+        devices: Number of devices of each process.
+        total: Function `int32 [n] -> int32 [n]` that returns the sums over the processes on each of them.
     """
 
     def __init__(
@@ -40,19 +40,19 @@ class Workers:
 
     @property
     def chief(self) -> bool:
-        """Whether the files of the run are this process's."""
+        """Whether this process writes the files of the run."""
         return self.index == 0
 
     @property
     def replicas(self) -> int:
-        """Devices of all processes."""
+        """Number of devices of all processes."""
         return self.count * self.devices
 
-    def shared(self, make: Callable[[], Message]) -> Message:
-        """What `make` returns on the chief, on each worker; it is called there only.
+    def broadcast(self, make: Callable[[], Message]) -> Message:
+        """Calls `make` on the chief only, and returns its result on each worker.
 
         Raises:
-            ValueError: On the others, if `make` fails on the chief, where its own error is raised.
+            ValueError: On the other workers, if `make` fails on the chief, where the original error is raised.
         """
         if self.count == 1:
             return make()
@@ -70,7 +70,7 @@ class Workers:
         return value, arrays
 
     def check_same(self, name: str, content: bytes) -> None:
-        """Raises `ValueError` on each worker if not all have the same content; the message says who has not."""
+        """Raises `ValueError` on each worker if not all have the chief's content; the message names those."""
         if self.count == 1:
             return
         table = np.zeros((self.count, 8), "int32")
@@ -79,27 +79,27 @@ class Workers:
         others = np.flatnonzero((table != table[0]).any(1))
         if len(others):
             raise ValueError(
-                f"All workers must have the same {name}. Received: another one than worker 0's on worker "
+                f"All workers must have the same {name}. Received: one that differs from worker 0's on worker "
                 f"{', '.join(map(str, others))}. Start all of them with the same command and the same files."
             )
 
-    def own_folder(self, folder: pathlib.Path) -> pathlib.Path:
-        """Where this process writes: the folder itself on the chief, on the others one that goes when they end."""
+    def local_folder(self, folder: pathlib.Path) -> pathlib.Path:
+        """Returns the folder that this process writes to: `folder` on the chief, a temporary one on the others."""
         if self.chief:
             return folder
         return temporary_folder(f"worker-{self.index}-") / "run"
 
-    def own_rows(self, rows: int) -> list[slice]:
-        """Which of the rows of an example, a multiple of `replicas`, each device of this process has."""
+    def local_rows(self, rows: int) -> list[slice]:
+        """Returns the rows of an example for each device of this process; `rows` is a multiple of `replicas`."""
         share, first = rows // self.replicas, self.index * self.devices
         return [slice(i * share, (i + 1) * share) for i in range(first, first + self.devices)]
 
     def _sum(self, values):
-        with told_of_lost_workers(self):
+        with lost_worker_errors(self):
             return self._total(values)
 
     def _send(self, message):
-        """The chief's message, on each worker; the others hand in None."""
+        """Sends the chief's message to each worker, where it is returned; the others pass None."""
         packed = b""
         if message is not None:
             text = np.frombuffer(json.dumps(message[0]).encode(), "uint8")
@@ -119,20 +119,20 @@ class Workers:
         return json.loads(text), {name.removeprefix("array "): array for name, array in arrays.items()}
 
 
-ALONE = Workers()
+SINGLE_PROCESS = Workers()
 
 
 @contextlib.contextmanager
-def told_of_lost_workers(workers: Workers) -> Iterator[None]:
-    """Raises `LostWorkers` in place of what a backend says when another worker has gone."""
+def lost_worker_errors(workers: Workers) -> Iterator[None]:
+    """Raises `WorkerFailure` in place of the error of a backend if another worker has stopped."""
     try:
         yield
     except Exception as error:
         backend = type(error).__module__.startswith(("tensorflow", "jax")) or _STATUS.match(str(error))
-        if workers.count == 1 or not backend or not _LOST.search(str(error)):
+        if workers.count == 1 or not backend or not _FAILURE.search(str(error)):
             raise
-        raise LostWorkers(
-            f"Worker {workers.index} of {workers.count} has lost the others: one of them stopped or cannot be reached, "
-            "and its own output says why. Start all of them again by the same command: the training goes on from the "
-            "last checkpoint."
+        raise WorkerFailure(
+            f"Worker {workers.index} of {workers.count} has lost the others: one of them stopped or cannot be reached; "
+            "see its output for the reason. Start all workers again by the same command: the training run resumes from "
+            "the last checkpoint."
         ) from error

@@ -4,10 +4,9 @@ import contextlib
 import os
 import typing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from zoo.corpora.labelled_corpus import NO_LABEL
-from zoo.corpora.reading import LineNotes, Path, existing, lines_of, notes_of
+from zoo.corpora.reading import LineNotes, PathLike, Report, existing_path, read_byte_lines
 
 
 class Sentence(typing.NamedTuple):
@@ -17,24 +16,9 @@ class Sentence(typing.NamedTuple):
     labels: tuple[str, ...]
 
 
-@dataclass
-class Report:
-    """What one pass over a corpus found. Line numbers count from 1.
-
-    Args:
-        lines: Lines read.
-        sentences, words: Those among them.
-        broken: Not UTF-8; the sentence is left out.
-    """
-
-    lines: int = 0
-    sentences: int = 0
-    words: int = 0
-    broken: LineNotes = field(default_factory=LineNotes)
-
-    def __str__(self):
-        found = f"{self.sentences:,} sentences of {self.words:,} words from {self.lines:,} lines"
-        return "; ".join([found, *notes_of(self)])
+def _report():
+    """The report of a pass; sentences with other bytes than UTF-8 are left out."""
+    return Report("{sentences:,} sentences of {words:,} words from {lines:,} lines", "broken")
 
 
 class SentenceReader:
@@ -54,22 +38,22 @@ class SentenceReader:
             number of columns than the first.
     """
 
-    def __init__(self, path: Path, columns: Sequence[int] = (0, -1), unknown_labels: str = "error"):
-        self._path, self._columns, self.unknown_labels = existing(path), tuple(columns), unknown_labels
+    def __init__(self, path: PathLike, columns: Sequence[int] = (0, -1), unknown_labels: str = "error"):
+        self._path, self._columns, self.unknown_labels = existing_path(path), tuple(columns), unknown_labels
         if len(self._columns) != 2 or self._columns[0] == self._columns[1]:
             raise ValueError(f"`columns` must be two different numbers, of word and label. Received: {columns}.")
         if unknown_labels not in ("error", "wrong"):
             raise ValueError(f"`unknown_labels` must be error or wrong. Received: unknown_labels={unknown_labels!r}.")
-        self.report = Report()
+        self.report = _report()
 
     def __iter__(self) -> Iterator[Sentence]:
         return (sentence for _, sentence in self.numbered())
 
     def numbered(self) -> Iterator[tuple[int, Sentence]]:
         """(line of the first word, sentence)."""
-        report = self.report = Report()
+        report = self.report = _report()
         words, first, broken = [], 0, False
-        with contextlib.closing(lines_of(self._path)) as lines:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             for line, cells in self._cells(lines, report):
                 if cells is None:
                     broken = True

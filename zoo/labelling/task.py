@@ -3,7 +3,7 @@
 import numpy as np
 
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.word_rows import window_characters, window_labels, windows
+from zoo.corpora.word_rows import encode_windows, window_characters, window_labels
 from zoo.labelling.data import label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.predictor import WordTagger
@@ -39,7 +39,7 @@ class Labelling(Task):
 
     def encode(self, data, tokenizer, config, max_tokens, folder, log):
         labels, words = data.train
-        tokens, places, owners = windows(words, tokenizer, max_tokens)
+        tokens, places, owners = encode_windows(words, tokenizer, max_tokens)
         if len(owners) > len(words):
             log(f"{len(owners) - len(words):,} more windows, as sentences have more than {max_tokens} tokens")
         features = {"character_ids": window_characters(tokens, places, words)} if config.character_filters else {}

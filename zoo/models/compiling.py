@@ -1,16 +1,16 @@
-"""Functions of a model's variables, compiled by whatever backend Keras runs on."""
+"""Compilation of functions by the backend that Keras runs on."""
 
 from collections.abc import Callable
 
 import keras
 
 
-def compiled(model: keras.Model, function: Callable, jit_compile: bool = False) -> Callable:
+def compile_function(model: keras.Model, function: Callable, jit_compile: bool = False) -> Callable:
     """Compiles `function(*tensors)`, which reads the variables of `model` but changes none.
 
-    TensorFlow traces a graph that takes any batch size and length or, with `jit_compile`, compiles each shape by XLA;
-    JAX always compiles each shape, and gets the variables as arguments, so that weights assigned later are seen; torch
-    runs the function as it is.
+    TensorFlow traces one graph for all batch sizes and lengths or, with `jit_compile`, compiles each shape by XLA. JAX
+    always compiles each shape and receives the variables as arguments, so that weights assigned later take effect.
+    Torch runs the function uncompiled.
     """
     backend = keras.backend.backend()
     if backend == "tensorflow":

@@ -9,7 +9,7 @@ import zoo
 from zoo.commands.command_line import ProgressBar, log
 from zoo.commands.task_commands import TaskCommands
 from zoo.parsing.recipes import RECIPES
-from zoo.text.terminal import cell, line
+from zoo.text.terminal import join_lines, table_cell
 
 
 class ParsingCommands(TaskCommands):
@@ -59,7 +59,7 @@ class ParsingCommands(TaskCommands):
         table = rich.table.Table("label", *numbers)
         for label, wanted, own, common in label_table(gold, found):
             recall, precision = (f"{100 * common / total:.1f}" if total else "" for total in (wanted, own))
-            table.add_row(cell(label), f"{wanted:,}", recall, precision, f"{200 * common / (wanted + own):.1f}")
+            table.add_row(table_cell(label), f"{wanted:,}", recall, precision, f"{200 * common / (wanted + own):.1f}")
         rich.console.Console().print(table)
 
     def add_predict(self, command):
@@ -77,7 +77,7 @@ class ParsingCommands(TaskCommands):
             if tree is None:
                 yield ""
             elif options.draw is None:
-                yield line(bracketed(tree))
+                yield join_lines(bracketed(tree))
             else:
                 from nltk.tree.prettyprinter import TreePrettyPrinter
 

@@ -9,8 +9,8 @@ from keras_transformer.decoding import Hypotheses, beam_search, constrained, gre
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch
 from zoo.corpora.token_rows import TokenRows
-from zoo.corpora.word_rows import windows
-from zoo.models.compiling import compiled
+from zoo.corpora.word_rows import encode_windows
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.parsing.linear import Symbols
 from zoo.parsing.sentences import joined, window_words, words_of
@@ -79,7 +79,7 @@ class LinearParser(Predictor):
             constrain: Whether the search writes trees alone. If not, what it writes is repaired.
         """
         words, escaped_words = words_of(sentences)
-        tokens, places, owners = windows(escaped_words, self.tokenizer, self.max_tokens)
+        tokens, places, owners = encode_windows(escaped_words, self.tokenizer, self.max_tokens)
         parts, rows = window_words(words, places, owners), source_rows(tokens)
         search = self._search(beam_size, length_penalty, constrain)
         chunks, results = length_sorted_chunks([len(row) + 1 for row in rows], self.batch_tokens // beam_size), []
@@ -115,7 +115,7 @@ class LinearParser(Predictor):
                     step, state = constrained(step, state, constraint, begin, PAD_ID)
                 return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options)
 
-            self._compiled[key] = compiled(self.model, run)
+            self._compiled[key] = compile_function(self.model, run)
         return self._compiled[key]
 
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 from keras import ops
 
 from zoo.config import SpanParserConfig
-from zoo.corpora.word_rows import window_boundaries, window_characters, windows
-from zoo.models.compiling import compiled
+from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
+from zoo.models.compiling import compile_function
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
 from zoo.parsing.sentences import joined, window_words, words_of
@@ -52,7 +52,7 @@ class TreeParser(EncoderPredictor):
         if len(tags) != model.config.num_tags:
             raise ValueError(f"A model of {model.config.num_tags} tags needs their names. Received: {len(tags)} names.")
         self.tags, self.threshold = list(tags), threshold
-        self._best = compiled(model, self.best)
+        self._best = compile_function(model, self.best)
 
     def parse(
         self, sentences: Sequence[str | Sequence[str]], progress: Callable[[int], None] | None = None
@@ -68,7 +68,7 @@ class TreeParser(EncoderPredictor):
             ValueError: If a sentence is neither; the message names it.
         """
         words, escaped_words = words_of(sentences)
-        tokens, places, owners = windows(escaped_words, self.tokenizer, self.max_tokens)
+        tokens, places, owners = encode_windows(escaped_words, self.tokenizer, self.max_tokens)
         parts, rows = window_words(words, places, owners), self._rows(tokens, places, escaped_words)
         trees = [None] * len(parts)
         for chunk, (scores, labels, tags) in self.outputs(self._best, rows, progress):

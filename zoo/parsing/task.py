@@ -8,7 +8,7 @@ import numpy as np
 from zoo.config import PAD_ID, ModelConfig, Recipe
 from zoo.corpora.encoded_corpus import EncodedCorpus
 from zoo.corpora.token_rows import TokenRows
-from zoo.corpora.word_rows import window_boundaries, window_characters, windows
+from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
 from zoo.parsing.data import ChartCorpus, chart_cells, label_names
 from zoo.parsing.linear import Symbols, symbol_names
 from zoo.parsing.linear_parser import LinearParser, source_rows
@@ -55,12 +55,12 @@ class Parsing(Task):
 
     def encode(self, data, tokenizer, config, max_tokens, folder, log):
         words, trees = data.train
-        _, _, owners = windows(words, tokenizer, max_tokens)
+        _, _, owners = encode_windows(words, tokenizer, max_tokens)
         whole = np.flatnonzero(np.bincount(owners, minlength=len(words)) == 1)
         if len(whole) < len(words):
             log(f"left out: {len(words) - len(whole):,} sentences of more than {max_tokens} tokens")
         kept = [words[i] for i in whole]
-        tokens, places, _ = windows(kept, tokenizer, max_tokens)
+        tokens, places, _ = encode_windows(kept, tokenizer, max_tokens)
         return self.corpus(data.arguments, config, tokens, places, kept, [trees[i] for i in whole])
 
     def corpus(self, names: dict, config: Any, tokens: TokenRows, places: list, words: list, trees: list) -> Any:

@@ -8,7 +8,7 @@ from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.batching import length_sorted_chunks
 from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.corpora.token_rows import TokenRows
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.serving.predictor import Predictor
 from zoo.text.vocabularies import Vocabulary
@@ -30,7 +30,7 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
     def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
         Predictor.__init__(self, model, tokenizer, card)
         PretrainedEncoder.__init__(self, model, tokenizer, max_tokens)
-        self._predict_masked = compiled(model, self._masked_predictions)
+        self._predict_masked = compile_function(model, self._masked_predictions)
 
     def predict_masked(
         self, rows: TokenRows, masker, batch_tokens: int = 16_384

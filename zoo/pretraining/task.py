@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.corpora.labelled_corpus import LabelledCorpus, framed_rows
+from zoo.corpora.labelled_corpus import LabelledCorpus, frame_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.pretraining.predictor import MaskedEncoder
 from zoo.text.vocabularies import Vocabulary
@@ -65,7 +65,7 @@ def encode_rows(texts, tokenizer: Vocabulary, max_tokens: int) -> TokenRows:
     """Encodes texts as rows of at most `max_tokens` tokens, special ones included; nothing is left out."""
     room = max_tokens - 2
     parts = [[ids[i : i + room]] for ids in tokenizer.encode([*texts]) for i in range(0, len(ids), room)]
-    return framed_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]
+    return frame_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]
 
 
 _task = Pretraining()

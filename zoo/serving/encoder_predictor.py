@@ -8,9 +8,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.corpora.batching import length_sorted_chunks, original_order, power_of_two
-from zoo.corpora.token_rows import TokenRows, with_rows
-from zoo.models.compiling import compiled
+from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order
+from zoo.corpora.token_rows import TokenRows, append_rows
+from zoo.models.compiling import compile_function
 from zoo.serving.predictor import Predictor
 from zoo.serving.saved_model import refuse
 from zoo.text.vocabularies import Vocabulary
@@ -52,7 +52,7 @@ class EncoderPredictor(Predictor):
                 "They come from two different training runs."
             )
         self.labels, self.max_tokens, self.batch_tokens = list(labels), max_tokens, batch_tokens
-        self._probabilities = compiled(model, self.softmax)
+        self._probabilities = compile_function(model, self.softmax)
 
     def predict(self, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None) -> list[np.ndarray]:
         """Computes the probabilities of each row, float32 `[C]` or `[T, C]`, in chunks of like length.
@@ -71,13 +71,13 @@ class EncoderPredictor(Predictor):
         few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
 
         def width(length):
-            return power_of_two(max(16, length)) if few_shapes else length
+            return next_power_of_two(max(16, length)) if few_shapes else length
 
         lengths = [width(length) for length in rows["token_ids"].lengths.tolist()]
         for chunk in length_sorted_chunks(lengths, self.batch_tokens):
             widths = [width(int(rows[name].lengths[chunk].max())) for name in self.inputs]
-            fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
-            arrays = [with_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
+            fill = next_power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
+            arrays = [append_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
             found = keras.tree.map_structure(ops.convert_to_numpy, function(*arrays))
             yield chunk, keras.tree.map_structure(operator.itemgetter(slice(len(chunk))), found)
             if progress is not None:

@@ -12,7 +12,7 @@ from typing import Any
 import keras
 
 from zoo.limits import Limits
-from zoo.storage.arrays import new_folder, write_whole
+from zoo.storage.arrays import new_folder, write_atomically
 
 CARD = pathlib.PurePath("assets.extra", "card.json")
 
@@ -56,7 +56,7 @@ def write_service(
             reason = failed.group(1) if failed else error.message
             raise ValueError(f"What was written was not kept, as its probes had no answer: {reason}") from error
         (part / CARD).parent.mkdir(exist_ok=True)
-        write_whole(part / CARD, (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
+        write_atomically(part / CARD, (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
     return card
 
 

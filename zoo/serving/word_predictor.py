@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from zoo.config import TaggerConfig
-from zoo.corpora.word_rows import window_characters, windows
+from zoo.corpora.word_rows import encode_windows, window_characters
 from zoo.models.tagger import Tagger
 from zoo.serving.encoder_predictor import EncoderPredictor
 
@@ -31,7 +31,7 @@ class WordPredictor(EncoderPredictor):
         Raises:
             ValueError: If a sentence is not a list of words; the message names it.
         """
-        tokens, first_subwords, owners = windows(sentences, self.tokenizer, self.max_tokens)
+        tokens, first_subwords, owners = encode_windows(sentences, self.tokenizer, self.max_tokens)
         rows = {"token_ids": tokens}
         if "character_ids" in self.inputs:
             rows["character_ids"] = window_characters(tokens, first_subwords, sentences)

@@ -1,1 +1,1 @@
-"""Arrays on disk, checkpoints, downloads: hashed, written whole or not at all."""
+"""Arrays on disk, checkpoints and downloads; files are hashed and written atomically."""

@@ -1,4 +1,4 @@
-"""A checkpoint is a folder of data: weights, configuration, vocabulary, and a card that vouches for them."""
+"""Checkpoints: folders of weights, configuration, vocabulary, and a card with their hashes."""
 
 import hashlib
 import json
@@ -11,23 +11,23 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from zoo.storage import downloads
-from zoo.storage.arrays import new_folder
+from zoo.storage.arrays import new_folder, write_atomically
 
 CARD, CONFIG, WEIGHTS, VOCABULARY = "card.json", "config.json", "model.safetensors", "vocabulary.model"
-FORMAT = 1  # Of a folder as it is written here; to rise when an older version could not read it, or would wrongly.
-CATALOGUE = pathlib.Path(__file__).parents[1] / "weights"
+FORMAT = 1  # Of the folders written here; increased when older versions could not read them correctly.
+WEIGHTS_FOLDER = pathlib.Path(__file__).parents[1] / "weights"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a checkpoint folder holds.
+    """Content of a checkpoint folder.
 
     Args:
-        card: What it is: `name`, `task`, `data`, `licence`, `recipe`, `seed`, `command`, `parameters`, `scores` and,
+        card: Description: `name`, `task`, `data`, `licence`, `recipe`, `seed`, `command`, `parameters`, `scores` and,
             once written, `files` (SHA-256 of each other file). Only `task` is required.
         config: Sizes of the model.
         arrays: Weights by name.
-        vocabulary: Serialised sentencepiece model.
+        vocabulary: Serialized vocabulary; see `zoo.text.vocabularies`.
     """
 
     card: dict
@@ -37,11 +37,11 @@ class Checkpoint:
 
 
 def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bool = False) -> dict:
-    """Writes a checkpoint folder whole or not at all and returns its card.
+    """Writes a checkpoint folder atomically and returns its card.
 
     Args:
         folder: Must not exist yet.
-        checkpoint: What to write.
+        checkpoint: Content to write.
         half: Whether to store the weights as float16; they are float32 again when loaded.
 
     Raises:
@@ -64,10 +64,7 @@ def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bo
     }
     with new_folder(folder) as part:
         for name, content in {**files, CARD: _json(card)}.items():
-            with open(part / name, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
+            write_atomically(part / name, content)
     return card
 
 
@@ -86,11 +83,13 @@ def read_checkpoint(folder: str | os.PathLike) -> Checkpoint:
         try:
             contents[name] = (folder / name).read_bytes()
         except OSError as error:
-            raise ValueError(f"{folder / name} cannot be read: {error}. The checkpoint is not whole.") from error
+            raise ValueError(
+                f"{folder / name} cannot be read: {error}. The checkpoint is incomplete. Fetch or write it again."
+            ) from error
         found, expected = hashlib.sha256(contents[name]).hexdigest(), card["files"].get(name)
         if found != expected:
             raise ValueError(
-                f"{folder / name} is not the file that {CARD} vouches for. Expected SHA-256 {expected}. "
+                f"{folder / name} does not match its hash in {CARD}. Expected SHA-256 {expected}. "
                 f"Received {found} ({len(contents[name])} bytes). Fetch or write the checkpoint again."
             )
     arrays = {name: array.astype("float32") for name, array in safetensors.numpy.load(contents[WEIGHTS]).items()}
@@ -98,10 +97,10 @@ def read_checkpoint(folder: str | os.PathLike) -> Checkpoint:
 
 
 def read_card(folder: str | os.PathLike) -> dict:
-    """The card of a checkpoint folder, without reading its weights.
+    """Reads the card of a checkpoint folder, without its weights.
 
     Raises:
-        ValueError: If there is no card or it is none; the message names the file.
+        ValueError: If the card is missing or invalid; the message names the file.
     """
     path = pathlib.Path(folder) / CARD
     try:
@@ -116,28 +115,26 @@ def read_card(folder: str | os.PathLike) -> dict:
         raise ValueError(
             f"{path} has the format {card['format']!r}; this version reads those up to {FORMAT}. Upgrade this package."
         )
-    if others := card["files"].keys() - {CONFIG, WEIGHTS, VOCABULARY}:
-        raise ValueError(
-            f"{path} must name {CONFIG}, {WEIGHTS} and {VOCABULARY}. Received: {', '.join(map(repr, sorted(others)))}."
-        )
+    if card["files"].keys() - {CONFIG, WEIGHTS, VOCABULARY}:
+        raise _file_names_error(path, card["files"])
     return card
 
 
-def catalogue() -> dict[str, pathlib.Path]:
-    """Folders of the shipped checkpoints by name, such as `translation/tatoeba-en-de`."""
-    paths = sorted(CATALOGUE.glob(f"*/*/{CARD}"))
-    return {path.parent.relative_to(CATALOGUE).as_posix(): path.parent for path in paths}
+def shipped_checkpoints() -> dict[str, pathlib.Path]:
+    """Returns the folders of the shipped checkpoints by name, such as `translation/tatoeba-en-de`."""
+    paths = sorted(WEIGHTS_FOLDER.glob(f"*/*/{CARD}"))
+    return {path.parent.relative_to(WEIGHTS_FOLDER).as_posix(): path.parent for path in paths}
 
 
 def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
-    """The folder of a shipped checkpoint, the folder given, or the one where an address was downloaded to.
+    """Finds the folder of a checkpoint: shipped with the package, given as a folder, or downloaded from an address.
 
-    A name that is not shipped is looked for below the address in `KERAS_TRANSFORMER_ZOO`, if that is set.
+    Names of checkpoints that are not shipped are downloaded from the address in `KERAS_TRANSFORMER_ZOO`, if it is set.
 
     Raises:
-        ValueError: If it is none of them; the message lists the names.
+        ValueError: If there is no such checkpoint; the message lists the shipped ones.
     """
-    known = catalogue()
+    known = shipped_checkpoints()
     name = os.fspath(name_or_folder)
     if name in known:
         return known[name]
@@ -155,13 +152,16 @@ def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
 
 
 def _files(folder):
-    """The files that the card in a folder vouches for, with their hashes: these three and no others."""
+    """Returns the hashes of the three files, and no others, that the card in a folder must name."""
     files = read_card(folder)["files"]
     if files.keys() != {CONFIG, WEIGHTS, VOCABULARY} or not all(isinstance(digest, str) for digest in files.values()):
-        raise ValueError(
-            f"{CARD} must name {CONFIG}, {WEIGHTS} and {VOCABULARY}. Received: {', '.join(map(repr, files))}."
-        )
+        raise _file_names_error(CARD, files)
     return files
+
+
+def _file_names_error(path, names):
+    expected = f"{path} must name {CONFIG}, {WEIGHTS} and {VOCABULARY}"
+    return ValueError(f"{expected}. Received: {', '.join(map(repr, sorted(names)))}. Use another checkpoint.")
 
 
 def _contiguous(name, array, dtype):

@@ -1,4 +1,4 @@
-"""Checkpoints from an address: each file checked against its hash, a cut download resumed, all of them or none."""
+"""Downloads of checkpoints: files are verified by their hashes, interrupted downloads resumed."""
 
 import contextlib
 import hashlib
@@ -13,31 +13,31 @@ from collections.abc import Callable, Iterator
 SCHEMES = ("https", "http", "file")
 _BLOCK = 1 << 20
 _TIMEOUT = 60  # Seconds without a byte.
-_TRIES = 3
+_ATTEMPTS = 3
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is an address, such as `https://example.org/zoo/translation/en-de`."""
+    """Returns whether a name is an address, such as `https://example.org/zoo/translation/en-de`."""
     return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", name) is not None
 
 
 def cache_folder() -> pathlib.Path:
-    """Where downloads are kept: `KERAS_TRANSFORMER_CACHE`, else `~/.cache/keras_transformer`."""
+    """Returns the folder of downloads: `KERAS_TRANSFORMER_CACHE`, by default `~/.cache/keras_transformer`."""
     return pathlib.Path(os.environ.get("KERAS_TRANSFORMER_CACHE") or pathlib.Path.home() / ".cache/keras_transformer")
 
 
 def fetch(address: str, card_name: str, files_of: Callable[[pathlib.Path], dict[str, str]]) -> pathlib.Path:
-    """The folder of a checkpoint at an address; downloaded once, then read from the cache without any network.
+    """Downloads a checkpoint, if it is not in the cache, and returns its folder.
 
     Args:
-        address: Of the folder, `https://`, `http://` or `file://`; with `#sha256=...` behind it, the hash that the
-            card must have.
-        card_name: The file that names the others.
-        files_of: `folder -> {file: SHA-256}` of the files that a folder with a card has beside it.
+        address: Address of the folder, `https://`, `http://` or `file://`, optionally followed by `#sha256=...`, the
+            hash that the card must have.
+        card_name: Name of the file that lists the others.
+        files_of: Function `folder -> {file: SHA-256}` of the other files, called with a folder that has the card.
 
     Raises:
-        ValueError: If the address is none, a file has another hash than the card says, or a file cannot be had. What
-            was downloaded by then is kept for the next try; nothing is half installed.
+        ValueError: If the address is invalid, or a file cannot be downloaded or has another hash than in the card. What
+            was downloaded so far is kept for the next attempt, outside of the folder.
     """
     base, _, fragment = address.partition("#")
     pinned = fragment.removeprefix("sha256=") if fragment else None
@@ -48,7 +48,7 @@ def fetch(address: str, card_name: str, files_of: Callable[[pathlib.Path], dict[
         )
     base = base.rstrip("/")
     place = cache_folder() / hashlib.sha256(base.encode()).hexdigest()[:16]
-    with _one_at_a_time(place):
+    with _exclusive(place):
         if not place.exists():
             part = place.with_suffix(".part")
             part.mkdir(exist_ok=True)
@@ -59,23 +59,23 @@ def fetch(address: str, card_name: str, files_of: Callable[[pathlib.Path], dict[
     found = _digest(place / card_name)
     if pinned not in (None, found):
         raise ValueError(
-            f"The {card_name} from {base} has not the SHA-256 {pinned} but {found}. Delete {place} to try again."
+            f"The {card_name} from {base} must have the SHA-256 {pinned}. Received: {found}. Delete {place} to retry."
         )
     return place
 
 
 def _download(address, path, digest):
-    """Gets a file whole, going on where an earlier try stopped; a card without a hash is got anew."""
+    """Downloads a file, resuming an earlier attempt; a card without a hash is downloaded again."""
     if path.exists() and digest is not None and _digest(path) == digest:
         return
     path.unlink(missing_ok=True)
     part, error = path.with_name(f"{path.name}.part"), None
     if digest is None:
         part.unlink(missing_ok=True)
-    for _ in range(_TRIES):
+    for _ in range(_ATTEMPTS):
         try:
             _append(address, part)
-        except (OSError, ValueError) as failure:  # A server that is away or cuts the line; an unreadable address.
+        except (OSError, ValueError) as failure:  # An unreachable server, a lost connection or an invalid address.
             error = failure
             continue
         found = _digest(part)
@@ -84,38 +84,38 @@ def _download(address, path, digest):
             return
         part.unlink()
         error = f"its SHA-256 is {found} instead of {digest}"
-    raise ValueError(f"{address} cannot be downloaded: {error}. What is whole is kept for the next try.")
+    raise ValueError(f"{address} cannot be downloaded: {error}. Complete files are kept for the next attempt.")
 
 
 def _append(address, part):
-    """Adds to `part` what it lacks, or all if the server does not know how to go on.
+    """Downloads the missing rest of `part`, or the whole file if the server cannot resume.
 
     Raises:
-        OSError: If the server is away, refuses, or stops before the end.
+        OSError: If the server is unreachable, refuses, or stops before the end.
     """
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(address, headers={"Range": f"bytes={have}-"} if have else {})
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as answer:
-            going_on = have and answer.status == 206
-            expected = answer.headers.get("Content-Length")
+        with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
+            resumed = have and response.status == 206
+            expected = response.headers.get("Content-Length")
             received = 0
-            with open(part, "ab" if going_on else "wb") as file, _bar() as bar:
+            with open(part, "ab" if resumed else "wb") as file, _progress_bar() as bar:
                 task = bar.add_task(part.stem, total=int(expected) if expected else None)
-                while block := answer.read(_BLOCK):
+                while block := response.read(_BLOCK):
                     received += file.write(block)
                     bar.update(task, completed=received)
     except urllib.error.HTTPError as error:
         with error:
-            if error.code == 416 and have:  # There is no more: it is whole, or another file by now.
+            if error.code == 416 and have:  # Range not satisfiable: the file is complete, or has changed.
                 return
             raise OSError(f"HTTP {error.code}, {error.reason}") from None
     if expected is not None and received < int(expected):
         raise OSError(f"the server stopped after {received:,} of {int(expected):,} bytes")
 
 
-def _bar():
-    """A bar of bytes on stderr, if that is a terminal."""
+def _progress_bar():
+    """Returns a progress bar on stderr, disabled if that is not a terminal."""
     import rich.console
     import rich.progress
 
@@ -125,20 +125,19 @@ def _bar():
 
 
 def _digest(path):
-    digest = hashlib.sha256()
     with open(path, "rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @contextlib.contextmanager
-def _one_at_a_time(place) -> Iterator[None]:
-    """Processes that want the same checkpoint wait for each other, on systems with `flock`."""
+def _exclusive(place) -> Iterator[None]:
+    """Makes processes that download the same checkpoint wait for each other, on systems with `flock`."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ValueError(f"{place.parent} cannot be made: {error}. Set KERAS_TRANSFORMER_CACHE to a folder.") from error
+        raise ValueError(
+            f"{place.parent} cannot be created: {error}. Set KERAS_TRANSFORMER_CACHE to a folder."
+        ) from error
     try:
         import fcntl
     except ImportError:  # Windows.

@@ -1,4 +1,4 @@
-"""A lock on a folder: one process writes in it at a time."""
+"""Lock on a folder, so that one process at a time writes to it."""
 
 import contextlib
 import os
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def locked(folder: pathlib.Path) -> Iterator[None]:
-    """Keeps other processes from writing in a folder, on systems with `flock`; a killed process keeps no lock.
+def folder_lock(folder: pathlib.Path) -> Iterator[None]:
+    """Locks a folder while the block runs, on systems with `flock`; the lock ends with the process, even if killed.
 
-    What a killed one was writing, which has no name yet, is deleted.
+    Unfinished files of killed processes (`*.part`) are deleted.
 
     Raises:
-        ValueError: If another process, or another training of this one, has the lock; the message names it.
+        ValueError: If the lock is held by another process, named in the message, or by this one.
     """
     try:
         import fcntl

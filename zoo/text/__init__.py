@@ -1,1 +1,1 @@
-"""Texts to token ids: tokenizers, vocabularies, checks."""
+"""Tokenizers, vocabularies, and checks of texts."""

@@ -1,13 +1,13 @@
-"""Texts as callers hand them in."""
+"""Checks of texts that callers pass."""
 
 from collections.abc import Sequence
 
 
-def checked_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
-    """The texts as a list of strings that can be encoded.
+def check_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
+    """Returns the texts as a list of strings that can be encoded as UTF-8.
 
     Raises:
-        ValueError: If they are not a list of strings; the message names the first that is none.
+        ValueError: If `texts` is not a list of strings; the message names the first element that is not a string.
     """
     if isinstance(texts, (str, bytes)):
         raise ValueError(f"`{name}` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
@@ -15,5 +15,5 @@ def checked_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
     for i, text in enumerate(texts):
         if not isinstance(text, str):
             raise ValueError(f"`{name}` must be a list of strings. Received: {name}[{i}]={text!r}.")
-    # A lone surrogate is no text and cannot be encoded; its neighbours should not suffer.
+    # A lone surrogate cannot be encoded; it is replaced, so that the other texts are still processed.
     return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]

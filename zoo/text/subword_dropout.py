@@ -1,4 +1,4 @@
-"""Random segmentations of words by skipping merges of byte-pair encoding."""
+"""BPE-dropout: random segmentation of words by skipping merges of byte-pair encoding."""
 
 import functools
 import re
@@ -12,22 +12,22 @@ _CACHED = 2**17
 
 
 class MergeSampler:
-    """BPE-dropout: Provilkov et al. (2020), algorithm 1.
+    """Encodes texts with BPE-dropout (Provilkov et al. 2020, algorithm 1).
 
     Encoding begins with the characters of a word. In each round, each possible merge is skipped with
-    probability p, and the best of the others is done; the word is finished when none is left. A word that
-    meets no skip (most, at p = 0.1) costs a look into a table.
+    probability p, and the best of the others is applied; the word is finished when none is left. A word without
+    a skip (most words, at p = 0.1) costs one table lookup.
 
-    sentencepiece has sampling of its own, which never comes back to a skipped merge and so splits more at the
-    same rate. In version 0.2.3 no seed makes it repeatable in another process, which resuming a training and
-    repeating a result both need.
+    The sampling of sentencepiece itself never returns to a skipped merge and therefore splits more at the same
+    rate. In version 0.2.3 no seed makes it repeatable in another process, which resuming a training run and
+    reproducing a result both need.
 
     Args:
-        processor: A sentencepiece processor with a BPE model whose pieces have spaces at the beginning only.
+        processor: A sentencepiece processor of a BPE model whose pieces have spaces at the beginning only.
     """
 
     def __init__(self, processor):
-        self._normalize = processor.normalize  # As it does: a space before the first word, spaces as U+2581.
+        self._normalize = processor.normalize  # Adds a space before the first word and writes spaces as U+2581.
         self._ids, self._scores = {}, {}
         for i in range(processor.vocab_size()):
             if processor.is_control(i) or processor.is_unknown(i):
@@ -44,34 +44,34 @@ class MergeSampler:
         self._skip = functools.lru_cache(_CACHED)(self._uncached_skip)
 
     def encode(self, texts: typing.Sequence[str], rate: float, rng: np.random.Generator) -> list[list[int]]:
-        """Ids of each text; the same texts, rate and state of `rng` give the same ids."""
+        """Encodes each text as a list of ids; the same texts, rate and state of `rng` give the same ids."""
         rows = [_WORD.findall(self._normalize(text)) for text in texts]
         first_skips, skips = _geometric(rate, rng), _geometric(1 - rate, rng)
         return [[i for word in row for i in self._sample(word, first_skips, skips)] for row in rows]
 
     def _sample(self, word, first_skips, skips):
-        """Ids of a word; the two iterators tell the first best merge to be skipped, and how many with it."""
+        """Encodes a word; the iterators draw the number of the first merge to be skipped, and how many are skipped."""
         path, ids = self._word(word)
         while (first := next(first_skips)) < len(path):
             path, ids = self._skip(path[first - 1], next(skips))
         return ids
 
     def _walk(self, symbols):
-        """The segmentations from here to the end if nothing is skipped, and the ids of the last."""
+        """Returns all segmentations from here to the end without a skip, and the ids of the last."""
         path = [symbols]
         while merges := self._merges(path[-1]):
             path.append(_merged(path[-1], merges[0]))
         return path, self._encode_symbols(path[-1])
 
     def _uncached_skip(self, symbols, count):
-        """The walk after the `count` best merges are skipped; if there are no more, its path ends here."""
+        """Returns the walk after skipping the `count` best merges; if there are no others, the walk ends here."""
         merges = self._merges(symbols)
         if count >= len(merges):
             return [symbols], self._encode_symbols(symbols)
         return self._walk(_merged(symbols, merges[count]))
 
     def _merges(self, symbols):
-        """Places at which two symbols can be merged, best first."""
+        """Returns the positions at which two symbols can be merged, best first."""
         scores = ((self._scores.get(a + b), i) for i, (a, b) in enumerate(zip(symbols, symbols[1:])))
         return [i for _, i in sorted((-score, i) for score, i in scores if score is not None)]
 
@@ -90,6 +90,6 @@ def _merged(symbols, place):
 
 
 def _geometric(success, rng):
-    """Endless draws of the number of trials up to the first success; made in blocks, which is much faster."""
+    """Yields endless draws of the number of trials up to the first success; draws in blocks, which is much faster."""
     while True:
         yield from rng.geometric(success, 4096).tolist()

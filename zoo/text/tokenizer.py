@@ -1,4 +1,4 @@
-"""Subword vocabulary shared by source and target: byte-pair encoding by sentencepiece."""
+"""Subword tokenizer: byte-pair encoding by sentencepiece."""
 
 import functools
 import hashlib
@@ -18,25 +18,25 @@ SMALLEST_VOCABULARY = NUM_SPECIAL_IDS + 256
 
 
 class Tokenizer:
-    """Text to ids of subwords and back.
+    """Encodes texts as ids of subwords, and decodes ids.
 
-    Text is taken as it stands (no Unicode normalisation, no case folding, no space removed), and characters
-    without a piece of their own are written as their UTF-8 bytes, so that `decode(encode(text)) == text`.
-    The one exception is U+2581 (a block element): sentencepiece uses it for the space and gives back a space.
-    A lower-case vocabulary gives back the text that it read: small letters, in Unicode's form NFKC.
-    Text that looks like a special token (`<s>`, `<pad>`, `<0x41>`) is plain text; `encode` never returns the
-    ids 0 to 3 (padding, unknown, start, end): batches add them.
+    Texts are not normalized (no Unicode normalization, no case folding, no removal of spaces), and characters
+    without a piece of their own are encoded as their UTF-8 bytes, so that `decode(encode(text)) == text`.
+    The one exception is U+2581 (a block element), which sentencepiece uses for the space and decodes as a space.
+    A lower-case vocabulary decodes to small letters in Unicode's form NFKC.
+    Strings that look like special tokens (`<s>`, `<pad>`, `<0x41>`) are plain text; `encode` never returns the
+    ids 0 to 3 (padding, unknown, start, end), which batches add.
 
     Args:
-        model: Serialised sentencepiece model, as `train_tokenizer` makes it.
-        num_threads: How many encode; -1 for as many as there are cores.
+        model: Serialized sentencepiece model of `train_tokenizer`.
+        num_threads: Number of threads that encode; -1 for the number of cores.
 
     Raises:
         ValueError: If `model` is not a sentencepiece model, or its special ids are not those of `zoo.config`.
     """
 
     start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
-    mask_id = UNKNOWN_ID  # Which no text has.
+    mask_id = UNKNOWN_ID  # No text contains it.
 
     def __init__(self, model: bytes, num_threads: int = -1):
         try:
@@ -57,12 +57,12 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Tokenizer":
-        """Reads what `save` wrote."""
+        """Reads a file that `save` wrote."""
         with open(path, "rb") as file:
             return cls(file.read())
 
     def save(self, path: str | os.PathLike) -> None:
-        """Writes the model whole or not at all."""
+        """Writes the model to a file atomically."""
         temporary = f"{os.fspath(path)}.{os.getpid()}.part"
         with open(temporary, "wb") as file:
             file.write(self.model)
@@ -84,7 +84,7 @@ class Tokenizer:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the model, which tells two vocabularies apart."""
+        """SHA-256 of the model, which identifies the vocabulary."""
         return hashlib.sha256(self.model).hexdigest()
 
     def encode(
@@ -93,13 +93,13 @@ class Tokenizer:
         dropout: float = 0.0,
         seed: int | typing.Sequence[int] | None = None,
     ) -> list[list[int]]:
-        """Ids of each text, without special ids.
+        """Encodes each text as a list of ids, without special ids.
 
         Args:
             texts: A list of strings, not one string.
             dropout: Probability of skipping a merge (`zoo.text.subword_dropout`), in [0, 1).
-            seed: One or more non-negative integers that make `dropout` repeatable; None for another result at
-                each call.
+            seed: One or more non-negative integers that make `dropout` repeatable; None for other random
+                numbers at each call.
         """
         if isinstance(texts, str):
             raise ValueError(f"`texts` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
@@ -109,15 +109,15 @@ class Tokenizer:
             return self._merge_sampler.encode(texts, dropout, np.random.default_rng(seed))
         return self._processor.encode(list(texts))
 
-    def sampled(self, dropout: float, seed: int | typing.Sequence[int]) -> "SampledTokenizer":
-        """This tokenizer with `dropout` in all that it encodes; `seed` makes the same calls repeatable."""
+    def with_dropout(self, dropout: float, seed: int | typing.Sequence[int]) -> "SampledTokenizer":
+        """Returns a tokenizer that encodes with BPE-dropout at this rate; the same seed and calls give the same ids."""
         return SampledTokenizer(self._merge_sampler, dropout, seed)
 
     def decode(self, ids: typing.Iterable[typing.Sequence[int]]) -> list[str]:
-        """Texts of rows of ids; special ids count as absent, wherever they stand.
+        """Decodes rows of ids to texts; special ids are ignored.
 
         Raises:
-            ValueError: If an id lies outside of the vocabulary.
+            ValueError: If an id is outside of the vocabulary.
         """
         rows = [[int(i) for i in row if not 0 <= i < NUM_SPECIAL_IDS] for row in ids]
         extreme = [i for row in rows for i in row if not 0 <= i < self.vocabulary_size]
@@ -129,7 +129,7 @@ class Tokenizer:
         return self._processor.decode(rows) if rows else []
 
     def words(self, ids: typing.Sequence[int]) -> tuple[list[str], list[tuple[int, int]]]:
-        """The words that a row of ids spells, and for each the span (first, last + 1) of its ids.
+        """Decodes a row of ids to words, and returns for each word the span (first, last + 1) of its ids.
 
         A word begins where a piece begins with a space.
         """
@@ -140,7 +140,7 @@ class Tokenizer:
 
 
 class SampledTokenizer:
-    """Text to ids of subwords with BPE-dropout (`zoo.text.subword_dropout`); see `Tokenizer.sampled`."""
+    """Encodes texts with BPE-dropout (`zoo.text.subword_dropout`); see `Tokenizer.with_dropout`."""
 
     start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
 
@@ -148,7 +148,7 @@ class SampledTokenizer:
         self._sampler, self._dropout, self._rng = sampler, dropout, np.random.default_rng(seed)
 
     def encode(self, texts: typing.Sequence[str]) -> list[list[int]]:
-        """Ids of each text, without special ids; other ones at each call."""
+        """Encodes each text as a list of ids, without special ids; each call gives other ids."""
         return self._sampler.encode(texts, self._dropout, self._rng)
 
 
@@ -160,19 +160,19 @@ def train_tokenizer(
     max_sentences: int = 2_000_000,
     max_sentence_bytes: int = 16_384,
 ) -> Tokenizer:
-    """Learns a byte-pair vocabulary; the same texts in the same order always give the same model.
+    """Learns a byte-pair vocabulary; the same texts in the same order give the same model.
 
-    For a joint vocabulary, `texts` runs over the source and the target sentences.
+    For a joint vocabulary, pass the source and the target sentences.
 
     Args:
-        texts: Sentences; read once, as a stream.
-        vocabulary_size: Pieces wanted, special ids and 256 bytes included. A small corpus may give fewer:
+        texts: Sentences, read once as a stream.
+        vocabulary_size: Number of pieces, special ids and 256 bytes included. A small corpus may give fewer:
             read `Tokenizer.vocabulary_size`.
         lowercase: Whether to read capitals as small letters, and compatibility forms (full-width letters, ligatures)
-            as plain ones: NFKC with case folding. For little data, or texts some of which have no capitals.
-        max_sentences: Learn from a fixed random sample of this size, above 100, which has to fit into memory; 0
-            for all.
-        max_sentence_bytes: Longer sentences are not learned from.
+            as plain ones: NFKC with case folding. Useful for little data, or if some texts have no capitals.
+        max_sentences: Size, above 100, of a fixed random sample to learn from, which must fit into memory; 0 for all
+            sentences.
+        max_sentence_bytes: Longer sentences are ignored.
 
     Raises:
         ValueError: If there is no text, or `vocabulary_size` does not hold the characters of the corpus.
@@ -185,9 +185,11 @@ def train_tokenizer(
     if max_sentences and max_sentences <= 100:
         raise ValueError(f"`max_sentences` must be above 100, or 0. Received: max_sentences={max_sentences}.")
     if isinstance(texts, str):
-        raise ValueError(f"`texts` must run over sentences. Received one string: {texts[:40]!r}.")
+        raise ValueError(
+            f"`texts` must be an iterable of sentences. Received one string: {texts[:40]!r}. Put it into a list."
+        )
     failures = []
-    sentences = _watched(texts, failures)
+    sentences = _nonempty(texts, failures)
     first = next(sentences, None)
     if first is None:
         raise ValueError("A vocabulary needs text to learn from. Received: no sentence that is not empty.")
@@ -212,7 +214,7 @@ def train_tokenizer(
             input_sentence_size=max_sentences,
             shuffle_input_sentence=bool(max_sentences),
             max_sentence_length=max_sentence_bytes,
-            num_threads=1,  # Is written into the model, which should not depend on the machine.
+            num_threads=1,  # Written into the model, which should not depend on the machine.
             minloglevel=2,
         )
     except RuntimeError as error:
@@ -231,12 +233,12 @@ def train_tokenizer(
     return Tokenizer(model.getvalue())
 
 
-def _watched(texts, failures):
-    """The texts that are not empty; keeps a reader's exception, which sentencepiece would rename."""
+def _nonempty(texts, failures):
+    """Yields the texts that are not empty; records exceptions, which sentencepiece would replace by its own."""
     try:
         for text in texts:
             if not isinstance(text, str):
-                raise ValueError(f"`texts` must run over strings. Received: {text!r}.")
+                raise ValueError(f"`texts` must be an iterable of strings. Received: {text!r}. Convert it to a string.")
             if text:
                 yield text
     except Exception as error:

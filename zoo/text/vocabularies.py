@@ -1,4 +1,4 @@
-"""The vocabularies that a checkpoint may hold."""
+"""Kinds of vocabularies in checkpoints."""
 
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
@@ -7,5 +7,5 @@ Vocabulary = Tokenizer | WordPieceTokenizer
 
 
 def read_vocabulary(model: bytes) -> Vocabulary:
-    """The tokenizer that wrote `model`: sentencepiece's, or the word pieces of a BERT."""
+    """Reads a serialized vocabulary, a sentencepiece model or the word pieces of a BERT."""
     return WordPieceTokenizer.from_bytes(model) if model[:1] == b"{" else Tokenizer(model)

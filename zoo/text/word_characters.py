@@ -1,4 +1,4 @@
-"""Characters of words: what a vocabulary of subwords does not tell of capitals, endings and rare words. No Keras."""
+"""Characters of words, which show capitals, endings and rare words better than subwords do. No Keras."""
 
 import functools
 from collections.abc import Sequence
@@ -8,16 +8,16 @@ import numpy as np
 from zoo.config import NUM_CHARACTERS
 
 NONE, BEGIN, END = range(3)
-LONGEST = 18  # Of a longer word, both ends.
+LONGEST = 18  # Characters kept of a word; of longer words, half at each end.
 WIDTH = LONGEST + 2
 _FIRST = END + 1
 
 
 def word_characters(words: Sequence[str]) -> np.ndarray:
-    """Words as numbers of characters between BEGIN and END, padded with NONE: int32 `[W, WIDTH]`.
+    """Encodes words as ids of characters between BEGIN and END, padded with NONE: int32 `[W, WIDTH]`.
 
-    Characters share `NUM_CHARACTERS` numbers; those of most alphabets have one for themselves. Of a word of more than
-    LONGEST characters, as many at the two ends are kept.
+    All characters of Unicode share `NUM_CHARACTERS` ids; the characters of most alphabets have distinct ids. Of a word
+    of more than LONGEST characters, LONGEST / 2 at each end are kept.
     """
     return np.array([_characters(word) for word in words], "int32").reshape(-1, WIDTH)
 

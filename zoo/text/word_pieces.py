@@ -1,4 +1,4 @@
-"""WordPiece vocabularies of BERT: text to ids, as its authors' tokenizer makes them. Standard library only."""
+"""WordPiece tokenizer of BERT, with the ids of its authors' tokenizer. Standard library only."""
 
 import hashlib
 import json
@@ -16,18 +16,19 @@ _CHINESE = (
 
 
 class WordPieceTokenizer:
-    """Text to ids of word pieces (Devlin et al. 2019).
+    """Encodes texts as ids of word pieces (Devlin et al. 2019).
 
-    Control characters go, white space and punctuation split, Chinese characters stand alone; then each word is cut
-    into the longest pieces from the left, or is unknown. What looks like a special token is plain text.
+    Control characters are removed; texts are split at white space, around punctuation and around Chinese characters;
+    then each word is split from the left into the longest pieces, or is unknown. Strings that look like special tokens
+    are plain text.
 
     Args:
-        pieces: The vocabulary, in the order of the ids; `[PAD]` is number 0.
+        pieces: The vocabulary, in the order of the ids; `[PAD]` has id 0.
         lowercase: Whether case is folded.
-        strip_accents: Whether combining marks are removed; None for as `lowercase` says.
+        strip_accents: Whether combining marks are removed; None for the value of `lowercase`.
 
     Raises:
-        ValueError: If a special token is missing, or padding is not number 0.
+        ValueError: If a special token is missing, or the id of padding is not 0.
     """
 
     def __init__(self, pieces: Sequence[str], lowercase: bool = True, strip_accents: bool | None = None):
@@ -37,8 +38,9 @@ class WordPieceTokenizer:
         missing = [token for token in _SPECIAL.values() if token not in self._ids]
         if missing or self._ids["[PAD]"]:
             raise ValueError(
-                "A WordPiece vocabulary must have [UNK], [CLS], [SEP], [MASK], and [PAD] as number 0. "
-                f"Received: {len(self.pieces)} pieces, without {', '.join(missing) or '[PAD] as the first'}."
+                "A WordPiece vocabulary must have [UNK], [CLS], [SEP], [MASK], and [PAD] with id 0. "
+                f"Received: {len(self.pieces)} pieces, without {', '.join(missing) or '[PAD] as the first'}. "
+                "Use the vocabulary file of a BERT."
             )
         self.unknown_id, self.start_id, self.end_id, self.mask_id = (
             self._ids[_SPECIAL[name]] for name in ("unknown", "start", "end", "mask")
@@ -49,7 +51,7 @@ class WordPieceTokenizer:
         """Reads a Hugging Face folder: `tokenizer.json`, or `vocab.txt` and `tokenizer_config.json`.
 
         Raises:
-            ValueError: If neither is there, or it is not a WordPiece tokenizer of BERT.
+            ValueError: If both are missing, or the tokenizer is not a WordPiece tokenizer of BERT.
         """
         folder = pathlib.Path(folder)
         whole, plain = folder / "tokenizer.json", folder / "vocab.txt"
@@ -69,12 +71,12 @@ class WordPieceTokenizer:
 
     @classmethod
     def from_bytes(cls, model: bytes) -> "WordPieceTokenizer":
-        """The inverse of `model`."""
+        """Reads a vocabulary that the property `model` returned."""
         return cls(**json.loads(model))
 
     @property
     def model(self) -> bytes:
-        """The vocabulary as a checkpoint keeps it."""
+        """The vocabulary, serialized for a checkpoint."""
         values = {"pieces": self.pieces, "lowercase": self.lowercase, "strip_accents": self.strip_accents}
         return json.dumps(values, ensure_ascii=False).encode()
 
@@ -85,33 +87,24 @@ class WordPieceTokenizer:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the model, which tells two vocabularies apart."""
+        """SHA-256 of the model, which identifies the vocabulary."""
         return hashlib.sha256(self.model).hexdigest()
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Ids of each text, without special tokens."""
+        """Encodes each text as a list of ids, without special tokens."""
         if isinstance(texts, str):
             raise ValueError(f"`texts` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
-        return [[i for word in self._words(text) for i in self._cut(word)] for text in texts]
+        return [[i for word in self._words(text) for i in self._pieces(word)] for text in texts]
 
     def _words(self, text):
-        text = "".join(_spaced(character) for character in text)
+        text = "".join(_clean(character) for character in text)
         if self.strip_accents:
             text = "".join(c for c in unicodedata.normalize("NFD", text) if unicodedata.category(c) != "Mn")
         if self.lowercase:
             text = text.lower()
-        for word in text.split():
-            begin = 0
-            for i, character in enumerate(word):
-                if _is_punctuation(character):
-                    if begin < i:
-                        yield word[begin:i]
-                    yield character
-                    begin = i + 1
-            if begin < len(word):
-                yield word[begin:]
+        return "".join(f" {c} " if _is_punctuation(c) else c for c in text).split()
 
-    def _cut(self, word):
+    def _pieces(self, word):
         if len(word) > _LONGEST_WORD:
             return [self.unknown_id]
         ids, begin = [], 0
@@ -128,8 +121,8 @@ class WordPieceTokenizer:
         return ids
 
 
-def _spaced(character):
-    """Nothing for control characters, one space for white space, spaces around a Chinese character."""
+def _clean(character):
+    """Removes a control character, replaces white space by a space, puts spaces around a Chinese character."""
     if character.isascii() and character.isprintable():
         return character
     if character in "\t\n\r":

@@ -34,7 +34,7 @@ def restrict(model: keras.Model, settings: TrainingConfig) -> None:
     """
     if not (settings.frozen_layers or settings.lora_rank):
         return
-    layers = model.text_encoder.layers_from_below()
+    layers = model.text_encoder.layers_bottom_up()
     if settings.frozen_layers > len(layers):
         raise ValueError(
             f"`frozen_layers` must be at most {len(layers)}, the embeddings and {len(layers) - 1} blocks. "

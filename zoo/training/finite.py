@@ -10,7 +10,7 @@ from keras import ops, tree
 
 from keras_transformer.ops.gradients import weight_gradients
 from keras_transformer.verification.watching import watched
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 
 _FETCHED_AHEAD = 32  # Examples that are made before they are trained on, at most.
 
@@ -40,7 +40,7 @@ class FiniteGuard(keras.callbacks.Callback):
 
     def set_model(self, model):
         super().set_model(model)
-        self._look = compiled(model, lambda: _finite_and_copies(model))
+        self._look = compile_function(model, lambda: _finite_and_copies(model))
 
     def on_train_begin(self, logs=None):
         _, self._kept = self._look()

@@ -43,6 +43,6 @@ def _filled(array, rows, value):
 def own_shares(examples: Iterable[tuple], workers: Workers, of_device: bool) -> Iterator[tuple]:
     """Of each example the rows of this worker, at once or `of_device` by device."""
     for example in examples:
-        slices = workers.own_rows(len(example[1]))
+        slices = workers.local_rows(len(example[1]))
         for rows in slices if of_device else [slice(slices[0].start, slices[-1].stop)]:
             yield tree.map_structure(lambda array, rows=rows: array[rows], example)

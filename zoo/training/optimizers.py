@@ -31,7 +31,7 @@ def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int
 
 def _factors(model, decay):
     """`decay ** n` for a variable n layers below the top; what is no part of the encoder is at the top."""
-    layers = model.text_encoder.layers_from_below()
+    layers = model.text_encoder.layers_bottom_up()
     depths = {
         id(variable): len(layers) - i for i, level in enumerate(layers) for part in level for variable in part.variables
     }

@@ -7,7 +7,7 @@ import keras
 import rich.console
 import rich.progress
 
-from zoo.text.terminal import escaped
+from zoo.text.terminal import escape_control_characters
 
 
 class Progress:
@@ -62,7 +62,7 @@ class Progress:
     def report(self, figures: Mapping[str, object]) -> None:
         """Prints the figures of a stretch on a line of their own."""
         texts = (f"{name} {_shown(value)}" for name, value in figures.items())
-        self._console.print(escaped("  ".join(texts)), highlight=False, soft_wrap=True, markup=False)
+        self._console.print(escape_control_characters("  ".join(texts)), highlight=False, soft_wrap=True, markup=False)
 
 
 class _MoveBar(keras.callbacks.Callback):

@@ -13,10 +13,10 @@ from keras_transformer.training import average_arrays
 from zoo.config import PAD_ID, Recipe, TrainingConfig
 from zoo.config_values import from_dict, to_dict
 from zoo.corpora.batching import BatchStream, Corpus
-from zoo.distribution.current import workers_of
-from zoo.distribution.workers import ALONE, Workers, told_of_lost_workers
-from zoo.storage.arrays import assign_arrays, write_whole
-from zoo.storage.lock import locked
+from zoo.distribution.current import current_workers
+from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
+from zoo.storage.arrays import assign_arrays, write_atomically
+from zoo.storage.lock import folder_lock
 from zoo.text.tokenizer import train_tokenizer
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 from zoo.training import planning
@@ -33,7 +33,7 @@ def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequ
             raise ValueError(f"`{name}` has no meaning here. Received: {name}={value}. Leave it at {default}.")
 
 
-def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers = ALONE) -> pathlib.Path:
+def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers = SINGLE_PROCESS) -> pathlib.Path:
     """Makes the folder of a run, or checks that it was begun by the same recipe, which is kept in `recipe.json`.
 
     Returns:
@@ -44,9 +44,9 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers 
             started with another recipe.
     """
     folder = pathlib.Path(folder)
-    workers.shared(lambda: (_prepare(folder, recipe), {}))
+    workers.broadcast(lambda: (_prepare(folder, recipe), {}))
     workers.check_same("recipe", json.dumps(to_dict(_same_on_any_machine(recipe))).encode())
-    own = workers.own_folder(folder)
+    own = workers.local_folder(folder)
     if own != folder:
         _prepare(own, recipe)
     return own
@@ -67,7 +67,7 @@ def _prepare(folder, recipe):
         raise ValueError(f"{folder} is not empty and holds no run to go on with. Use another folder.")
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
+        write_atomically(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
 
 
 def run_vocabulary(
@@ -75,7 +75,7 @@ def run_vocabulary(
     tokenizer: Vocabulary | None,
     texts: Callable[[], Iterable[str]],
     recipe: Recipe,
-    workers: Workers = ALONE,
+    workers: Workers = SINGLE_PROCESS,
 ) -> Vocabulary:
     """The vocabulary of a run: the one that it was begun with, else the one given, else one learned from `texts()`.
 
@@ -88,7 +88,7 @@ def run_vocabulary(
     def of_chief():
         return None, {"model": np.frombuffer(_vocabulary(folder, tokenizer, texts, recipe).model, "uint8")}
 
-    return read_vocabulary(workers.shared(of_chief)[1]["model"].tobytes())
+    return read_vocabulary(workers.broadcast(of_chief)[1]["model"].tobytes())
 
 
 def _vocabulary(folder, tokenizer, texts, recipe):
@@ -105,7 +105,7 @@ def _vocabulary(folder, tokenizer, texts, recipe):
             "`lowercase` is for a vocabulary learned here; the one given tells capitals from small letters. "
             "Received: lowercase=True. Leave it out, or leave out the vocabulary."
         )
-    write_whole(path, tokenizer.model)
+    write_atomically(path, tokenizer.model)
     return tokenizer
 
 
@@ -149,7 +149,7 @@ def train_model(
     Raises:
         zoo.training.planning.Planned: If only a plan is wanted.
     """
-    with locked(folder), told_of_lost_workers(workers_of(getattr(model, "distribute_strategy", None))):
+    with folder_lock(folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
         trainer = Trainer(model, settings, folder / "training", evaluate, split, pad_label)
         stream = BatchStream(
             corpus,
@@ -170,7 +170,7 @@ def train_model(
             lengths = corpus.epoch(trainer.position[0]).lengths()
             trainer.workers.check_same("corpus", b"".join(side.tobytes() for side in lengths))
         average = trainer.fit(batches)
-        _, best = trainer.workers.shared(lambda: (None, trainer.best()))
+        _, best = trainer.workers.broadcast(lambda: (None, trainer.best()))
     return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
 
 
@@ -182,7 +182,7 @@ def check_corpus(corpus: Corpus, folder: pathlib.Path) -> None:
     """
     path, digest = folder / "corpus.sha256", _digest(corpus)
     if not path.exists():
-        write_whole(path, f"{digest} {len(corpus)}".encode())
+        write_atomically(path, f"{digest} {len(corpus)}".encode())
         return
     begun, _, rows = path.read_text("utf-8").partition(" ")
     if begun != digest:

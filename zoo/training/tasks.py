@@ -14,7 +14,7 @@ from zoo.config import Recipe, TrainingConfig
 from zoo.config_values import to_dict
 from zoo.corpora.batching import BatchStream, Corpus
 from zoo.corpora.labelled_corpus import NO_LABEL, SampledRows, TokenDropout, split_labels
-from zoo.distribution.current import workers_of
+from zoo.distribution.current import current_workers
 from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays
 from zoo.storage.checkpoints import Checkpoint
@@ -184,7 +184,7 @@ class Task:
         settings = recipe.training
         self.check(recipe, initial)
         data = self.read(recipe, train, dev, log)
-        workers = workers_of(strategy)
+        workers = current_workers(strategy)
         tokenizer = self.given_vocabulary(train, initial.tokenizer if initial else tokenizer)
         folder = prepare_folder(folder, recipe, workers)
         vocabulary = run_vocabulary(folder, tokenizer, data.texts, recipe, workers)
@@ -281,7 +281,9 @@ class Task:
                     f"Received: subword_dropout={settings.subword_dropout}. Set it to 0."
                 )
             rate, seed = settings.subword_dropout, settings.seed
-            corpus = SampledRows(lambda epoch: encode(tokenizer.sampled(rate, (seed, epoch)), log=lambda text: None))
+            corpus = SampledRows(
+                lambda epoch: encode(tokenizer.with_dropout(rate, (seed, epoch)), log=lambda text: None)
+            )
         if settings.token_dropout:
             kept = tokenizer.start_id, tokenizer.end_id
             corpus = TokenDropout(corpus, settings.token_dropout, tokenizer.unknown_id, kept, settings.seed)

@@ -13,8 +13,8 @@ import numpy as np
 
 from keras_transformer.training import TokenCrossEntropy, average_arrays, prepare_replicas
 from zoo.config import PAD_ID, TrainingConfig
-from zoo.distribution.current import workers_of
-from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_whole
+from zoo.distribution.current import current_workers
+from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_atomically
 from zoo.training.finite import FiniteGuard
 from zoo.training.micro_batches import accumulation_steps, micro_batches, own_shares
 from zoo.training.optimizers import make_optimizer
@@ -65,7 +65,7 @@ class Trainer:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.scalars = ScalarLog(self.folder / "tensorboard")
         self._strategy = strategy = getattr(model, "distribute_strategy", None)  # TensorFlow has one.
-        self.workers = workers_of(strategy)
+        self.workers = current_workers(strategy)
         self.replicas = self.workers.replicas
         self.accumulation = accumulation_steps(config, self.replicas)
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
@@ -120,7 +120,7 @@ class Trainer:
                     verbose=0,
                     shuffle=False,
                 )
-        return self.workers.shared(lambda: (None, self._average()))[1]
+        return self.workers.broadcast(lambda: (None, self._average()))[1]
 
     def _average(self):
         paths = sorted(self.folder.glob("step-*.safetensors"))[-self.config.average :]
@@ -165,7 +165,7 @@ class Trainer:
         figures = {"step": self.step, "epoch": position[0], "train_loss": loss, **progress.figures()}
         if self.evaluate is not None:
             own = self.evaluate(self.model)
-            figures |= self.workers.shared(lambda: (own, {}))[0]
+            figures |= self.workers.broadcast(lambda: (own, {}))[0]
             score, best = figures.get("score", 0.0), self.facts["best_score"]
             if best is None or score > best or math.isnan(best):
                 self.facts |= {"best_score": score, "best_step": self.step}
@@ -209,14 +209,14 @@ class Trainer:
         arrays = {name: np.asarray(variable) for name, variable in self._state().items()}
         save_state(self.folder, self.step, arrays, self.facts)
         lines = "".join(json.dumps(figures) + "\n" for figures in self.facts["history"])
-        write_whole(self.folder / "log.jsonl", lines.encode())
+        write_atomically(self.folder / "log.jsonl", lines.encode())
 
     def _saved(self):
         path, arrays, facts = load_state(self.folder) or (None, {}, None)
         return (path and str(path), facts), arrays
 
     def _restore(self):
-        (path, facts), arrays = self.workers.shared(self._saved)
+        (path, facts), arrays = self.workers.broadcast(self._saved)
         if path is None:
             return
         state = self._state()

@@ -7,7 +7,7 @@ import sys
 import zoo
 from zoo.commands.command_line import ProgressBar, add_command, corpus, limits, log
 from zoo.commands.task_commands import TaskCommands
-from zoo.text.terminal import line
+from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
@@ -120,7 +120,9 @@ class TranslationCommands(TaskCommands):
                 **protocol,
             )
         if options.hypotheses:
-            pathlib.Path(options.hypotheses).write_text("".join(f"{line(text)}\n" for text in translations), "utf-8")
+            pathlib.Path(options.hypotheses).write_text(
+                "".join(f"{join_lines(text)}\n" for text in translations), "utf-8"
+            )
         for score in scores:
             print(score)
 
@@ -130,7 +132,7 @@ class TranslationCommands(TaskCommands):
         found = predictor.n_best(lines, options.n_best, beam_size, options.length_penalty, progress)
         for text, candidates in zip(lines, found):
             for candidate in candidates:
-                columns = [line(candidate.text)]
+                columns = [join_lines(candidate.text)]
                 if options.n_best > 1:
                     columns.insert(0, f"{candidate.score:.4f}")
                 if options.alignments:

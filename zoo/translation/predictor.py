@@ -11,12 +11,12 @@ from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
-from zoo.corpora.batching import length_sorted_chunks, original_order, power_of_two, source_batch
-from zoo.limits import after
-from zoo.models.compiling import compiled
+from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order, source_batch
+from zoo.limits import with_check
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.predictor import Predictor
-from zoo.text.checks import checked_texts
+from zoo.text.checks import check_texts
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
 from zoo.translation.segments import join_segments, split_text
@@ -137,7 +137,7 @@ class Translator(Predictor):
 
     def align(self, texts: Sequence[str], translations: Sequence[str]) -> list[Alignment]:
         """Which source words each word of a translation looked at, by cross-attention; see `align_words`."""
-        texts, translations = checked_texts(texts), checked_texts(translations, "translations")
+        texts, translations = check_texts(texts), check_texts(translations, "translations")
         if "attention" not in self._compiled:
             self._compiled["attention"] = attention_function(self.model)
         return align_words(self._compiled["attention"], self.tokenizer, texts, translations)
@@ -209,7 +209,7 @@ class Translator(Predictor):
         progress: Callable[[int], None] | None = None,
     ) -> list[list[Translation]]:
         """What a search finds for texts, which are cut into segments and decoded in chunks of like length."""
-        texts = checked_texts(texts)
+        texts = check_texts(texts)
         segments = [split_text(text, self.tokenizer, self.max_source_tokens) for text in texts]
         flat = [segment for parts in segments for segment in parts]
         rows = self.tokenizer.encode([segment.text for segment in flat])
@@ -235,27 +235,29 @@ class Translator(Predictor):
         return self.jit_compile or keras.backend.backend() == "jax"
 
     def _width(self, length):
-        return max(_SHORTEST, power_of_two(length)) if self._few_shapes() else length
+        return max(_SHORTEST, next_power_of_two(length)) if self._few_shapes() else length
 
     def _search_inputs(self, rows):
         """Source ids and limits; where each shape is compiled anew, powers of two of both sizes."""
         source = source_batch(rows, self._width(1 + max(map(len, rows))))
         if self._few_shapes():
-            source = np.pad(source, ((0, power_of_two(len(rows)) - len(rows)), (0, 0)))
+            source = np.pad(source, ((0, next_power_of_two(len(rows)) - len(rows)), (0, 0)))
         lengths = np.count_nonzero(source, axis=1).astype("int32")
         return source, np.where(lengths, lengths + self.max_extra_tokens, 1)
 
     def _compiled_search(self, name, options, jit_compile):
         key = (name, jit_compile, *sorted(options.items()))
         if key not in self._compiled:
-            self._compiled[key] = compiled(self.model, functools.partial(self._found, name, options), jit_compile)
+            self._compiled[key] = compile_function(
+                self.model, functools.partial(self._found, name, options), jit_compile
+            )
         return self._compiled[key]
 
     def _found(self, name, options, source, limits, uniforms=None, each_step=None):
         search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
         num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + self.max_extra_tokens
         step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
-        step = step if each_step is None else after(each_step, step)
+        step = step if each_step is None else with_check(each_step, step)
         drawn = {} if uniforms is None else {"uniforms": uniforms}
         return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **drawn)
 

@@ -15,7 +15,7 @@ from zoo.config import PAD_ID
 from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.corpora.sharded_corpus import ShardedCorpus
-from zoo.models.compiling import compiled
+from zoo.models.compiling import compile_function
 from zoo.training.runs import check_corpus, check_settings
 from zoo.training.tasks import Evaluation, Task, TrainingData
 from zoo.training.trainer import teacher_forced
@@ -155,7 +155,7 @@ class DevSet:
     def __init__(self, pairs, translator: Translator, score: str, log: Callable[[str], None]):
         self.pairs, self._translator, self._score, self._log = pairs, translator, score, log
         self._batches = [*token_batches(encode_corpus(pairs, translator.tokenizer), 4096, seed=0)]
-        self._loss = compiled(translator.model, self._sums)
+        self._loss = compile_function(translator.model, self._sums)
 
     def __call__(self, model: keras.Model) -> dict[str, float]:
         """Returns `dev_loss`, `dev_perplexity`, `dev_bleu` of the first 1,000 sentences, and `score`."""

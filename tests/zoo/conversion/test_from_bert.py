@@ -139,7 +139,7 @@ def test_rows_that_no_piece_belongs_to_are_left_out(tmp_path):
             r"Missing arrays: .*block_1/feed_forward/output_dense/bias",
         ),
         (lambda a: a.update({"encoder.layer.0.crossattention.x": a["pooler.dense.weight"]}), r"'encoder.layer.0.cross"),
-        (lambda a: a.update({"lm_head.weight": a["pooler.dense.weight"]}), r"no place for: 'lm_head.weight'"),
+        (lambda a: a.update({"lm_head.weight": a["pooler.dense.weight"]}), r"do not have: 'lm_head.weight'"),
         (lambda a: a.update({"encoder.layer.0.output.dense.bias": np.zeros(3, "float32")}), r"must have shape \(12,\)"),
         (lambda a: a.update({"embeddings.word_embeddings.weight": np.zeros((V, 4), "float32")}), r"must have shape"),
     ],

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.corpora.batching import BatchStream, token_batches
-from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, TokenDropout, framed_rows, split_labels
+from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, TokenDropout, frame_rows, split_labels
 from zoo.corpora.token_rows import TokenRows
 
 
@@ -13,9 +13,9 @@ def rows_of(rows):
 
 
 def test_texts_and_pairs_are_framed():
-    tokens, segments, cut = framed_rows([[[5, 6]], [[]]], 2, 3, 10)
+    tokens, segments, cut = frame_rows([[[5, 6]], [[]]], 2, 3, 10)
     assert rows_of(tokens) == [[2, 5, 6, 3], [2, 3]] and not cut.size
-    tokens, segments, cut = framed_rows([[[5, 6], [7]], [[], [8]]], 2, 3, 10)
+    tokens, segments, cut = frame_rows([[[5, 6], [7]], [[], [8]]], 2, 3, 10)
     assert rows_of(tokens) == [[2, 5, 6, 3, 7, 3], [2, 3, 8, 3]]
     assert rows_of(segments) == [[0, 0, 0, 0, 1, 1], [0, 0, 1, 1]]
 
@@ -33,7 +33,7 @@ def test_texts_and_pairs_are_framed():
     ],
 )
 def test_of_a_long_pair_the_longer_text_is_cut(parts, kept):
-    tokens, segments, cut = framed_rows([[[9]] * len(parts), parts], 2, 3, 7)
+    tokens, segments, cut = frame_rows([[[9]] * len(parts), parts], 2, 3, 7)
     (_, row), (_, segment) = rows_of(tokens), rows_of(segments)
     expected, numbers = [2], [0]
     for i, (part, count) in enumerate(zip(parts, kept)):

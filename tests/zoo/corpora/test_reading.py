@@ -28,7 +28,7 @@ def test_csv_has_quotes_and_rows_of_several_lines(tmp_path, name):
 
 def test_a_cell_without_end_is_no_csv(tmp_path):
     path = write(tmp_path / "a.csv", b'1,good\n0,"' + b"x" * 200_000)
-    with pytest.raises(ValueError, match="a.csv, line 2, is no CSV: field larger than field limit"):
+    with pytest.raises(ValueError, match="a.csv, line 2, is not valid CSV: field larger than field limit"):
         list(TableRows(path, (0, 1), commas=True))
 
 

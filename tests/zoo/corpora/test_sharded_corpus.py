@@ -58,7 +58,7 @@ def test_what_is_missing_is_encoded_and_nothing_else(prepared, tmp_path):
             (folder / path.relative_to(prepared)).write_bytes(path.read_bytes())
     (folder / "shard-00003.999.part").mkdir()  # Of a killed process.
     times = {path: path.stat().st_mtime_ns for path in folder.glob("shard-*/*")}
-    with pytest.raises(ValueError, match="no whole prepared corpus"):
+    with pytest.raises(ValueError, match="no complete prepared corpus"):
         ShardedCorpus.open(folder)
     corpus = prepare_corpus(PAIRS, TOKENIZER, folder, max_tokens=LONGEST, shard_pairs=10)
     assert_same_batches(corpus, ShardedCorpus.open(prepared))

@@ -14,8 +14,8 @@ import worker_checks
 
 from zoo.corpora.batching import BatchStream, token_batches
 from zoo.distribution.cluster import read_cluster
-from zoo.distribution.leaving import LostWorkers
-from zoo.distribution.workers import Workers, told_of_lost_workers
+from zoo.distribution.exiting import WorkerFailure
+from zoo.distribution.workers import Workers, lost_worker_errors
 from zoo.training.micro_batches import micro_batches, own_shares
 from zoo.training.runs import prepare_folder, run_vocabulary
 from zoo.training.trainer import teacher_forced
@@ -50,7 +50,7 @@ def together(count, run, devices=1):
 def test_all_have_what_the_chief_makes(size):
     def run(workers):
         arrays = {"a/b": np.arange(size, dtype="float32"), "c": np.ones((2, 3), "uint8"), "text": np.zeros(1, "int64")}
-        return workers.shared(lambda: (workers.index, {**arrays, "d": np.full(2, workers.index)}))
+        return workers.broadcast(lambda: (workers.index, {**arrays, "d": np.full(2, workers.index)}))
 
     for value, arrays in together(3, run):
         assert value == 0
@@ -65,7 +65,7 @@ def test_an_error_of_the_chief_stops_all():
             assert workers.chief
             raise ValueError("no such folder")
 
-        workers.shared(make)
+        workers.broadcast(make)
 
     errors = [str(error) for error in together(2, run)]
     assert errors == ["no such folder", "Worker 0 stopped: no such folder"]
@@ -179,11 +179,11 @@ GLOO = "UNKNOWN: Gloo AllGather failed: [external/gloo/gloo/transport/tcp/pair.c
 
 @pytest.mark.parametrize(
     ("count", "message", "expected"),
-    [(2, GLOO, LostWorkers), (1, GLOO, ValueError), (2, "`pairs` lost its connection", ValueError)],
+    [(2, GLOO, WorkerFailure), (1, GLOO, ValueError), (2, "`pairs` lost its connection", ValueError)],
 )
 def test_what_a_backend_says_of_lost_workers_is_told_from_other_errors(count, message, expected):
     """JAX's collectives raise a plain `ValueError`."""
-    with pytest.raises((ValueError, LostWorkers)) as found, told_of_lost_workers(Workers(1, count)):
+    with pytest.raises((ValueError, WorkerFailure)) as found, lost_worker_errors(Workers(1, count)):
         raise ValueError(message)
     assert type(found.value) is expected
     assert expected is ValueError or "Worker 1 of 2 has lost the others" in str(found.value)

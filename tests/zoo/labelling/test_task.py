@@ -10,7 +10,7 @@ import zoo
 from zoo.config import Recipe, TaggerConfig, TrainingConfig
 from zoo.config_values import override
 from zoo.corpora.labelled_corpus import NO_LABEL
-from zoo.corpora.word_rows import window_labels, windows
+from zoo.corpora.word_rows import encode_windows, window_labels
 from zoo.labelling import task
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.predictor import WordTagger
@@ -93,7 +93,7 @@ def test_labels_do_not_depend_on_the_batch(trained, files):
 
 def test_long_sentences_are_tagged_in_windows(trained):
     words = ["te", "Bal", "Tir", "lo", "xyzzyxyzzyxyzzyxyzzyxyzzyxyzzyxyzzyxyzzy"] * 9
-    tokens, places, owners = windows([words], trained.tagger.tokenizer, 32)
+    tokens, places, owners = encode_windows([words], trained.tagger.tokenizer, 32)
     assert len(owners) > 9 and tokens.lengths.max() <= 32 and sum(map(len, places)) == len(words)
     (labels,) = trained.tagger.tag([words])
     assert len(labels) == len(words) and labels[:3] == ["O", "B-PLACE", "I-PLACE"]
@@ -102,7 +102,7 @@ def test_long_sentences_are_tagged_in_windows(trained):
 def test_the_first_subword_carries_the_label(trained):
     tokenizer = trained.tagger.tokenizer
     words = [["te", "zzzz", "lo"], ["bim"]]
-    tokens, places, _ = windows(words, tokenizer, 32)
+    tokens, places, _ = encode_windows(words, tokenizer, 32)
     labels = window_labels(tokens, places, [[2, 0, 1], [2]])
     ids = tokenizer.encode(["te", "zzzz", "lo"])
     assert len(ids[1]) > 1

@@ -16,7 +16,7 @@ from zoo.config import Recipe, SpanParserConfig, TrainingConfig
 from zoo.config_values import override
 from zoo.corpora.batching import BatchStream
 from zoo.corpora.labelled_corpus import NO_LABEL
-from zoo.corpora.word_rows import window_boundaries, window_characters, windows
+from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
 from zoo.parsing import task
 from zoo.parsing.__main__ import main
 from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
@@ -123,7 +123,7 @@ def test_charts_hold_labels_tags_and_nothing_else(trained):
     trees = [to_spans(Tree.fromstring(text)) for text in ("(TOP (NP (DT te) (NN lo)))", "(TOP (S (VP (VB sol))))")]
     labels, tags = label_names(trees)
     assert labels == ["", "NP", "S VP"] and tags == ["DT", "NN", "VB"]
-    tokens, places, _ = windows([spans.words for spans in trees], trained.parser.tokenizer, 32)
+    tokens, places, _ = encode_windows([spans.words for spans in trees], trained.parser.tokenizer, 32)
     corpus = ChartCorpus(tokens, chart_cells(trees, labels, tags), {"boundary_ids": window_boundaries(tokens, places)})
     batch = corpus.gather(np.array([1, 0]), [8], 1)
     none = NO_LABEL
@@ -141,7 +141,7 @@ def test_a_span_is_scored_from_its_boundaries(trained):
     """The logits of a span, from the encoder's output and the weights by NumPy."""
     model = trained.parser.model
     sentences = [["te", "lo", "kir", "zzz"]]
-    tokens, places, _ = windows(sentences, trained.parser.tokenizer, 32)
+    tokens, places, _ = encode_windows(sentences, trained.parser.tokenizer, 32)
     rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
     rows["character_ids"] = window_characters(tokens, places, sentences)
     inputs = {name: side.padded(np.array([0]), int(side.lengths.max())) for name, side in rows.items()}
@@ -165,7 +165,7 @@ def test_a_span_adds_its_probability_less_the_threshold(trained):
     """From the logits by NumPy; what adds nothing has no label. A high threshold leaves fewer constituents."""
     parser = trained.parser
     sentences = [["te", "lo", "kir", "pana", "."]]
-    tokens, places, _ = windows(sentences, parser.tokenizer, 32)
+    tokens, places, _ = encode_windows(sentences, parser.tokenizer, 32)
     rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
     rows["character_ids"] = window_characters(tokens, places, sentences)
     inputs = {name: side.padded(np.array([0]), int(side.lengths.max())) for name, side in rows.items()}

@@ -9,7 +9,7 @@ import pytest
 
 from zoo.config import ModelConfig
 from zoo.models.seq2seq import Seq2Seq
-from zoo.storage.arrays import assign_arrays, load_arrays, named_arrays, save_arrays, write_whole
+from zoo.storage.arrays import assign_arrays, load_arrays, named_arrays, save_arrays, write_atomically
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_failure_in_the_middle_leaves_the_old_file(tmp_path, monkeypatch, call
     with pytest.raises(type(error)):
         save_arrays(tmp_path / "file", {"a": np.ones(3)})
     with pytest.raises(type(error)):
-        write_whole(tmp_path / "new", b"content")
+        write_atomically(tmp_path / "new", b"content")
     monkeypatch.undo()
     assert os.listdir(tmp_path) == ["file"]
     assert (tmp_path / "file").read_bytes() == before
@@ -141,7 +141,7 @@ def test_the_file_is_complete_before_it_gets_its_name(tmp_path, monkeypatch):
         replace(temporary, path)
 
     monkeypatch.setattr(os, "replace", look)
-    write_whole(tmp_path / "file", b"content")
+    write_atomically(tmp_path / "file", b"content")
     assert seen == [(b"content", False)]
     assert (tmp_path / "file").read_bytes() == b"content"
 

@@ -67,7 +67,7 @@ def test_half_precision_is_float32_again_within_its_rounding(tmp_path, checkpoin
         np.testing.assert_allclose(array, checkpoint.arrays[name], rtol=2**-11, atol=2**-25)
 
 
-def test_the_card_vouches_for_each_other_file(folder):
+def test_the_card_has_the_hash_of_each_other_file(folder):
     files = contents(folder)
     assert sorted(files) == FILES
     assert json.loads(files.pop("card.json"))["files"] == {
@@ -115,9 +115,12 @@ def test_an_interrupted_write_leaves_nothing(tmp_path, checkpoint, monkeypatch, 
     ("harm", "message"),
     [
         (pathlib.Path.unlink, "cannot be read"),
-        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "is not the file that card.json vouches for"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-1]), "does not match its hash in card.json"),
         (lambda path: path.write_bytes(b""), r"\(0 bytes\)"),
-        (lambda path: path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:]), "vouches for"),
+        (
+            lambda path: path.write_bytes(bytes([path.read_bytes()[0] ^ 1]) + path.read_bytes()[1:]),
+            "does not match its hash",
+        ),
     ],
     ids=["missing", "truncated", "empty", "one bit"],
 )
@@ -136,7 +139,7 @@ def test_harmed_files_are_named(folder, name, harm, message):
         (b"[]", "card.json must be an object with `task` and `files`"),
         (b'{"task": "translation"}', "must be an object with `task` and `files`"),
         (b'{"task": "translation", "files": []}', "must be an object with `task` and `files`"),
-        (b'{"task": "translation", "files": {}}', "config.json is not the file that card.json vouches for"),
+        (b'{"task": "translation", "files": {}}', "config.json does not match its hash in card.json"),
     ],
 )
 def test_harmed_cards_are_named(folder, content, message):
@@ -161,8 +164,8 @@ def test_unknown_tasks_are_refused(tmp_path):
 
 @pytest.fixture
 def shipped(tmp_path, checkpoint, monkeypatch):
-    """A catalogue of two checkpoints in place of the real one."""
-    monkeypatch.setattr(checkpoints, "CATALOGUE", tmp_path / "weights")
+    """A shipped_checkpoints of two checkpoints in place of the real one."""
+    monkeypatch.setattr(checkpoints, "WEIGHTS_FOLDER", tmp_path / "weights")
     for name in ("translation/b", "translation/a"):
         write_checkpoint(tmp_path / "weights" / name, checkpoint)
     (tmp_path / "weights" / "translation" / "unfinished").mkdir()
@@ -189,7 +192,7 @@ def test_wrong_names_list_the_known_ones(shipped, name):
 
 
 def test_no_shipped_checkpoint_is_said_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "CATALOGUE", tmp_path / "none")
+    monkeypatch.setattr(checkpoints, "WEIGHTS_FOLDER", tmp_path / "none")
     assert zoo.list() == []
     with pytest.raises(ValueError, match="Known names: none"):
         zoo.load("translation/c")

@@ -101,7 +101,9 @@ def test_a_cut_download_goes_on_or_begins_again(server, ranges):
 
 def test_what_stays_cut_installs_nothing_and_goes_on_next_time(server):
     server.http.cuts = [1000, 1000, 1000]
-    with pytest.raises(ValueError, match="the server stopped after 1,000 of .* What is whole is kept for the next try"):
+    with pytest.raises(
+        ValueError, match="the server stopped after 1,000 of .* Complete files are kept for the next attempt"
+    ):
         find(server.address)
     assert installed(server) == []
     before = len(server.http.seen)
@@ -124,7 +126,7 @@ def test_a_card_can_be_pinned(server):
     with pytest.raises(ValueError, match="its SHA-256 is"):
         find(f"{server.address}#sha256={'0' * 64}")
     assert_right(find(f"{server.address}#sha256={digest}"))
-    with pytest.raises(ValueError, match="has not the SHA-256 0000"):
+    with pytest.raises(ValueError, match="must have the SHA-256 0000"):
         find(f"{server.address}#sha256={'0' * 64}")
 
 
@@ -145,7 +147,7 @@ def test_other_addresses_are_refused(server, address):
 
 
 def test_a_server_that_is_away_is_named(server, monkeypatch):
-    monkeypatch.setattr(downloads, "_TRIES", 1)
+    monkeypatch.setattr(downloads, "_ATTEMPTS", 1)
     with pytest.raises(ValueError, match="http://127.0.0.1:9/x/card.json cannot be downloaded: .*refused"):
         find("http://127.0.0.1:9/x")
 

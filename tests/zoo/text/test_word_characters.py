@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from zoo.config import NUM_CHARACTERS
-from zoo.corpora.word_rows import window_characters, windows
+from zoo.corpora.word_rows import encode_windows, window_characters
 from zoo.models.character_encoder import CharacterEncoder
 from zoo.text.word_characters import BEGIN, END, LONGEST, WIDTH, word_characters
 from zoo.text.word_pieces import WordPieceTokenizer
@@ -38,7 +38,7 @@ def test_each_token_has_those_of_its_word():
     """Words of several tokens, sentences of several windows, one of none."""
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b"])
     sentences = [["abb", "a", "abb", "ab"], [], ["zz"]]
-    tokens, places, owners = windows(sentences, tokenizer, 6)
+    tokens, places, owners = encode_windows(sentences, tokenizer, 6)
     found = window_characters(tokens, places, sentences)
     assert owners == [0, 0, 0, 2] and found.offsets.tolist() == tokens.offsets.tolist()
     expected = [["", *["abb"] * 3, "a", ""], ["", *["abb"] * 3, ""], ["", "ab", "ab", ""], ["", "zz", ""]]

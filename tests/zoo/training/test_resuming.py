@@ -26,7 +26,7 @@ from trainer_checks import (
 )
 
 from zoo.storage.arrays import load_arrays, named_arrays
-from zoo.storage.lock import locked
+from zoo.storage.lock import folder_lock
 from zoo.training.trainer import Trainer
 
 
@@ -120,12 +120,12 @@ def test_a_damaged_state_leaves_an_older_one(tmp_path, damage):
 
 def test_one_process_trains_in_a_folder(tmp_path):
     message = f"in use by another process, {os.getpid()} on .* nothing was changed"
-    with locked(tmp_path), pytest.raises(ValueError, match=message), locked(tmp_path):
+    with folder_lock(tmp_path), pytest.raises(ValueError, match=message), folder_lock(tmp_path):
         pass
     (tmp_path / "training").mkdir()
     for name in ("state-0000002.safetensors.123.part", "training/best.safetensors.4.part"):
         (tmp_path / name).write_bytes(b"not whole")
-    with locked(tmp_path):
+    with folder_lock(tmp_path):
         assert [*tmp_path.glob("**/*.part")] == []
 
 
@@ -146,7 +146,7 @@ def run_on_jax(folder):
     expected = run_interrupted(lambda: make(dropout=0.3, eager=False), folder / "a", [])[1]
     assert_same(run_interrupted(lambda: make(dropout=0.3, eager=False), folder / "b", [2])[1], expected)
     model = make(eager=False)
-    model.text_encoder = types.SimpleNamespace(layers_from_below=lambda: [[model.embedding]])
+    model.text_encoder = types.SimpleNamespace(layers_bottom_up=lambda: [[model.embedding]])
     before = named_arrays(model)
     _, after = train(model, whole_batches(), folder / "rates", steps=1, evaluate_every=1, layer_decay=0.5)
     moves = {name: np.abs(after[name] - array).max() for name, array in before.items()}

@@ -1,4 +1,4 @@
-"""The end of a process that has lost those that it trained with."""
+"""Exit of a process after a worker failure, and folders that are deleted at the exit."""
 
 import atexit
 import os
@@ -10,18 +10,18 @@ import tempfile
 _folders: list[str] = []
 
 
-class LostWorkers(ConnectionError):
-    """Another worker of a training has stopped, or cannot be reached."""
+class WorkerFailure(ConnectionError):
+    """Raised if another worker of a training run has stopped or cannot be reached."""
 
 
 def temporary_folder(prefix: str) -> pathlib.Path:
-    """A new folder that goes when this process ends."""
+    """Creates a folder that is deleted when this process exits."""
     _folders.append(tempfile.mkdtemp(prefix=prefix))
     return pathlib.Path(_folders[-1])
 
 
-def leave(status: int) -> None:
-    """Ends this process at once. After `LostWorkers` JAX would wait a minute for the others, and then abort."""
+def exit_process(status: int) -> None:
+    """Exits immediately. After a `WorkerFailure` JAX would wait a minute for the other workers, then abort."""
     _remove_folders()
     sys.stdout.flush()
     sys.stderr.flush()
