@@ -23,8 +23,8 @@ class Checkpoint:
     """What a checkpoint folder holds.
 
     Args:
-        card: What it is: `name`, `task`, `data`, `licence`, `recipe`, `seed`, `command`, `parameters`, `scores` and,
-            once written, `files` (SHA-256 of each other file). Only `task` is required.
+        card: What it is: `name`, `task`, `data`, `licence`, in a word `licence_short`, `recipe`, `seed`, `command`,
+            `parameters`, `scores` and, once written, `files` (SHA-256 of each other file). Only `task` is required.
         config: Sizes of the model.
         arrays: Weights by name.
         vocabulary: Serialised sentencepiece model.
