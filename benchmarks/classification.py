@@ -11,7 +11,7 @@ import numpy as np
 
 import zoo
 from zoo.classification.data import class_numbers, open_examples
-from zoo.compiling import compiled
+from zoo.models.compiling import compiled
 
 
 def main():

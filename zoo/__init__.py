@@ -3,7 +3,7 @@
 import importlib
 import os
 
-from zoo import checkpoints
+from zoo.storage import checkpoints
 
 TASKS = ("translation", "classification", "labelling", "parsing", "pretraining")
 
@@ -13,7 +13,7 @@ def load(name_or_folder: str | os.PathLike):
 
     Args:
         name_or_folder: A name that `zoo.list()` has or that is found below the address `KERAS_TRANSFORMER_ZOO`, a
-            folder, or an address as of `zoo.downloads.fetch`.
+            folder, or an address as of `zoo.storage.downloads.fetch`.
 
     Returns:
         For the task `translation` a `zoo.translation.translator.Translator`, for `classification` a

@@ -13,9 +13,9 @@ import rich.console
 import rich.table
 
 import zoo
-from zoo import command_line
-from zoo.command_line import add_command
-from zoo.terminal import cell
+from zoo.commands import command_line
+from zoo.commands.command_line import add_command
+from zoo.text.terminal import cell
 
 FIRST_SHOWN = ("name", "task", "data", "licence", "scores", "parameters")
 SCORE = {"value", "metric", "data", "signature"}
@@ -59,7 +59,7 @@ def run_show(options) -> None:
 
 def run_check(options) -> int:
     """Verifies checkpoints offline: hashes of their files, recorded answers, with --scores their scores on dev."""
-    from zoo import checking
+    from zoo.commands import checking
 
     data = os.environ.get("KERAS_TRANSFORMER_DATA") if options.scores else None
     if options.scores and not data:
@@ -68,21 +68,21 @@ def run_check(options) -> int:
         if len(options.names) != 1:
             raise ValueError(f"--record needs the name or folder of one checkpoint. Received: {options.names}.")
         texts = pathlib.Path(options.record).read_text("utf-8").splitlines()
-        checking.record(zoo.checkpoints.find(options.names[0]), texts, options.evaluate.split())
+        checking.record(zoo.storage.checkpoints.find(options.names[0]), texts, options.evaluate.split())
     names = options.names or [card["name"] for card in zoo.list()]
     return _show((f"{name}: {what}", well, seen) for name in names for what, well, seen in checking.check(name, data))
 
 
 def run_doctor(options) -> int:
     """Examines the machine: versions, devices and what they exchange, free disk, corpora."""
-    from zoo import doctor
+    from zoo.commands import doctor
 
     return _show(doctor.examine(command_line.log))
 
 
 def run_plan(options) -> int:
     """Tells what a training takes, from a few updates of it: give the arguments of the task's `train`."""
-    from zoo import planning
+    from zoo.training import planning
 
     module = importlib.import_module(f"zoo.{options.task}.__main__")
     with tempfile.TemporaryDirectory() as folder, planning.planning():

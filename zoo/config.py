@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 NGRAM_BUCKETS = 2**18  # See `zoo.models.ngram_logits`.
-NUM_CHARACTERS = 1024  # See `zoo.word_characters`.
+NUM_CHARACTERS = 1024  # See `zoo.text.word_characters`.
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ def corpus():
 @pytest.fixture(scope="session")
 def tokenizer(corpus):
     """The vocabulary of the invented languages: their words and single bytes."""
-    from zoo.tokenizer import train_tokenizer
+    from zoo.text.tokenizer import train_tokenizer
 
     return train_tokenizer((text for pair in corpus.train for text in pair), 400)
 

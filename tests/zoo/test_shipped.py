@@ -6,8 +6,8 @@ import pathlib
 import pytest
 
 import zoo
-from zoo import checking
 from zoo.classification.recipes import ClassifierRecipe
+from zoo.commands import checking
 from zoo.config import Recipe
 from zoo.config_values import from_dict, to_dict
 from zoo.labelling.recipes import TaggerRecipe

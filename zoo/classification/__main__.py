@@ -7,11 +7,11 @@ import sys
 import rich.console
 import rich.table
 
-from zoo import command_line
 from zoo.classification.data import open_examples
 from zoo.classification.recipes import RECIPES
-from zoo.command_line import CORPUS, ProgressBar, add_command, corpus, log
-from zoo.terminal import answer, cell, line
+from zoo.commands import command_line
+from zoo.commands.command_line import CORPUS, ProgressBar, add_command, corpus, log
+from zoo.text.terminal import answer, cell, line
 
 DEFAULT_CHECKPOINT = "classification/sst2"
 

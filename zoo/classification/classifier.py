@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from zoo.config import ClassifierConfig
-from zoo.labelled_corpus import framed_rows
+from zoo.corpora.labelled_corpus import framed_rows
 from zoo.models.classifier import Classifier
-from zoo.predictor import Predictor
-from zoo.texts import checked_texts
+from zoo.serving.predictor import Predictor
+from zoo.text.checks import checked_texts
 
 Text = str | Sequence[str]
 

@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from zoo.reading import DatasetRows, LineNotes, Path, Row, TableRows, notes_of, text_features
+from zoo.corpora.reading import DatasetRows, LineNotes, Path, Row, TableRows, notes_of, text_features
 
 
 class Example(typing.NamedTuple):
@@ -109,7 +109,7 @@ def open_examples(
         header: Whether the file begins with a line of names.
         features: For tfds, names of the label and of one or two texts; by default the feature that has classes and
             those that are texts, if that is one, and one or two.
-        split, data_dir: For tfds, see `zoo.reading.DatasetRows`.
+        split, data_dir: For tfds, see `zoo.corpora.reading.DatasetRows`.
 
     Raises:
         ValueError: If there are not two or three columns or features.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.scores import Score
+from zoo.training.scores import Score
 
 _BINS = 15
 _SEED = 12345

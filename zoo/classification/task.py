@@ -13,15 +13,15 @@ from zoo.classification.classifier import TextClassifier, encode_texts
 from zoo.classification.data import ExampleReader, class_names, class_numbers
 from zoo.classification.metrics import classification_scores, confusion_matrix
 from zoo.classification.recipes import ClassifierRecipe
-from zoo.fine_tuning import with_encoder_of
-from zoo.labelled_corpus import LabelledCorpus
+from zoo.conversion.from_bert import PretrainedEncoder
+from zoo.corpora.labelled_corpus import LabelledCorpus
+from zoo.distribution.current import workers_of
 from zoo.models.classifier import Classifier
-from zoo.predictor import Predictor
-from zoo.pretrained import PretrainedEncoder
-from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
-from zoo.scores import Score
-from zoo.vocabularies import Vocabulary
-from zoo.workers import workers_of
+from zoo.serving.predictor import Predictor
+from zoo.text.vocabularies import Vocabulary
+from zoo.training.fine_tuning import with_encoder_of
+from zoo.training.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
+from zoo.training.scores import Score
 
 _SCORES = ("accuracy", "macro_f1", "loss")
 
@@ -50,8 +50,8 @@ def train(
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself.
         tokenizer: A vocabulary to use; by default one is learned from the training corpus.
-        initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
-            take the place of the recipe's, and its head if it knows the same classes.
+        initial: What to fine-tune, such as `zoo.conversion.from_bert.load_bert` returns: its vocabulary and
+            encoder, whose sizes take the place of the recipe's, and its head if it knows the same classes.
         log: Told what happens.
         strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
 

@@ -4,11 +4,11 @@ import argparse
 import pathlib
 import sys
 
-from zoo import command_line
-from zoo.command_line import ProgressBar, add_command
+from zoo.commands import command_line
+from zoo.commands.command_line import ProgressBar, add_command
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import RECIPES
-from zoo.terminal import answer
+from zoo.text.terminal import answer
 
 DEFAULT_CHECKPOINT = "labelling/masc-pos"
 

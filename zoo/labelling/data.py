@@ -6,8 +6,8 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from zoo.labelled_corpus import NO_LABEL
-from zoo.reading import LineNotes, Path, existing, lines_of, notes_of
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.reading import LineNotes, Path, existing, lines_of, notes_of
 
 
 class Sentence(typing.NamedTuple):

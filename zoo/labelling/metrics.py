@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.scores import Score
+from zoo.training.scores import Score
 
 _SEED = 12345
 

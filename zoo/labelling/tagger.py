@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from zoo.config import TaggerConfig
+from zoo.corpora.word_rows import window_characters, windows
 from zoo.models.tagger import Tagger
-from zoo.predictor import Predictor
-from zoo.word_rows import window_characters, windows
+from zoo.serving.predictor import Predictor
 
 
 class WordTagger(Predictor):

@@ -9,20 +9,20 @@ from collections.abc import Callable, Sequence
 import keras
 import numpy as np
 
-from zoo.fine_tuning import with_encoder_of
-from zoo.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.conversion.from_bert import PretrainedEncoder
+from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.corpora.word_rows import window_characters, window_labels, windows
+from zoo.distribution.current import workers_of
 from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.recipes import TaggerRecipe
 from zoo.labelling.tagger import WordTagger
 from zoo.models.tagger import Tagger
-from zoo.predictor import Predictor
-from zoo.pretrained import PretrainedEncoder
-from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
-from zoo.scores import Score
-from zoo.vocabularies import Vocabulary
-from zoo.word_rows import window_characters, window_labels, windows
-from zoo.workers import workers_of
+from zoo.serving.predictor import Predictor
+from zoo.text.vocabularies import Vocabulary
+from zoo.training.fine_tuning import with_encoder_of
+from zoo.training.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
+from zoo.training.scores import Score
 
 _SCORES = ("accuracy", "span_f1", "loss")
 
@@ -51,8 +51,8 @@ def train(
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself.
         tokenizer: A vocabulary to use; by default one is learned from the training corpus.
-        initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
-            take the place of the recipe's, and its head if it knows the same labels.
+        initial: What to fine-tune, such as `zoo.conversion.from_bert.load_bert` returns: its vocabulary and
+            encoder, whose sizes take the place of the recipe's, and its head if it knows the same labels.
         log: Told what happens.
         strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
         unknown_labels: What a label of the dev corpus is that the training corpus has not: an "error", or "wrong"

@@ -24,7 +24,7 @@ class CharacterEncoder(keras.layers.Layer):
         hidden_dim: Width D of the vectors.
 
     Call arguments:
-        character_ids: Int `[B, T, K]` of `zoo.word_characters`.
+        character_ids: Int `[B, T, K]` of `zoo.text.word_characters`.
 
     Returns:
         Float `[B, T, D]`.

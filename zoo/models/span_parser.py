@@ -29,7 +29,7 @@ class SpanParser(keras.Model):
 
     Call arguments:
         inputs: As for `TextEncoder`, with int `boundary_ids` `[B, N]`, the p_k, padded with 0; for a model of
-            characters with int `character_ids` `[B, T, K]` of each token's word; see `zoo.word_characters`.
+            characters with int `character_ids` `[B, T, K]` of each token's word; see `zoo.text.word_characters`.
 
     Returns:
         Logits `[B, N (N + 1) / 2, C]` in the compute dtype: first those of the tag of each word, of which the last

@@ -23,7 +23,7 @@ class Tagger(keras.Model):
 
     Call arguments:
         inputs: As for `TextEncoder`; for a model of characters with int `character_ids` `[B, T, K]`, those of the word
-            that each token belongs to; see `zoo.word_characters`.
+            that each token belongs to; see `zoo.text.word_characters`.
 
     Returns:
         Logits `[B, T, L]` in the compute dtype.

@@ -7,10 +7,10 @@ import sys
 import rich.console
 import rich.table
 
-from zoo import command_line
-from zoo.command_line import ProgressBar, add_command, log
+from zoo.commands import command_line
+from zoo.commands.command_line import ProgressBar, add_command, log
 from zoo.parsing.recipes import RECIPES
-from zoo.terminal import answer, cell, line
+from zoo.text.terminal import answer, cell, line
 
 DEFAULT_CHECKPOINT = "parsing/genia"
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zoo.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.corpora.reading import LineNotes, Path, existing, lines_of, notes_of
+from zoo.corpora.token_rows import TokenRows, with_rows
 from zoo.parsing.chart import span_number
 from zoo.parsing.trees import Spans, Tree, cleaned, read_brackets
-from zoo.reading import LineNotes, Path, existing, lines_of, notes_of
-from zoo.token_rows import TokenRows, with_rows
 
 NO_CONSTITUENT = ""  # The first label of every chart.
 

@@ -6,18 +6,18 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search, constrained, greedy_search
-from zoo.batching import length_sorted_chunks, original_order, source_batch
-from zoo.checkpoints import Checkpoint
-from zoo.compiling import compiled
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
+from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch
+from zoo.corpora.token_rows import TokenRows
+from zoo.corpora.word_rows import windows
+from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
 from zoo.parsing.linear import Symbols
 from zoo.parsing.sentences import joined, window_words, words_of
 from zoo.parsing.trees import Tree
-from zoo.saving import Saveable, restored_model
-from zoo.token_rows import TokenRows
-from zoo.tokenizer import Tokenizer
-from zoo.word_rows import windows
+from zoo.storage.checkpoints import Checkpoint
+from zoo.storage.saving import Saveable, restored_model
+from zoo.text.tokenizer import Tokenizer
 
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 _EXTRA = 20  # Symbols that any sentence may have, beside _PER_TOKEN for each of its tokens.
@@ -31,7 +31,7 @@ class LinearParser(Saveable):
         model: Its table has the vocabulary and, behind it, the symbols of `zoo.parsing.linear`.
         tokenizer: The vocabulary.
         labels, tags: Names for the symbols.
-        card: What a checkpoint says of itself; see `zoo.checkpoints`.
+        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
         max_tokens: Longer sentences are parsed in windows of as many whole words as fit.
         batch_tokens: Most positions that the model is called on at once.
 

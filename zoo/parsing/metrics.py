@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from zoo.parsing.trees import ROOT, Tree
-from zoo.scores import Score
+from zoo.training.scores import Score
 
 _SEED = 12345
 _PUNCTUATION = {",", ":", "``", "''", "."}

@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 
 from keras import ops
 
-from zoo.checkpoints import Checkpoint
-from zoo.compiling import compiled
 from zoo.config import SpanParserConfig
+from zoo.corpora.word_rows import window_boundaries, window_characters, windows
+from zoo.models.compiling import compiled
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
 from zoo.parsing.sentences import joined, window_words, words_of
 from zoo.parsing.trees import Tree, bracketed, to_tree
-from zoo.predictor import PROBES, Predictor
-from zoo.saving import restored_model
-from zoo.serving import refuse
-from zoo.vocabularies import Vocabulary, read_vocabulary
-from zoo.word_rows import window_boundaries, window_characters, windows
+from zoo.serving.predictor import PROBES, Predictor
+from zoo.serving.saved_model import refuse
+from zoo.storage.checkpoints import Checkpoint
+from zoo.storage.saving import restored_model
+from zoo.text.vocabularies import Vocabulary, read_vocabulary
 
 
 class TreeParser(Predictor):

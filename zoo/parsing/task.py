@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 import keras
 import numpy as np
 
-from zoo.checkpoints import Checkpoint
 from zoo.config import PAD_ID, ModelConfig, Recipe
-from zoo.encoded_corpus import EncodedCorpus
-from zoo.fine_tuning import with_encoder_of
+from zoo.conversion.from_bert import PretrainedEncoder
+from zoo.corpora.encoded_corpus import EncodedCorpus
+from zoo.corpora.token_rows import TokenRows
+from zoo.corpora.word_rows import window_boundaries, window_characters, windows
+from zoo.distribution.current import workers_of
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
@@ -21,15 +23,13 @@ from zoo.parsing.linear_parser import LinearParser, source_rows
 from zoo.parsing.metrics import parsing_scores
 from zoo.parsing.parser import TreeParser
 from zoo.parsing.trees import Tree, escaped, to_spans
-from zoo.predictor import Predictor
-from zoo.pretrained import PretrainedEncoder
-from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
-from zoo.scores import Score
-from zoo.token_rows import TokenRows
-from zoo.trainer import teacher_forced
-from zoo.vocabularies import Vocabulary
-from zoo.word_rows import window_boundaries, window_characters, windows
-from zoo.workers import workers_of
+from zoo.serving.predictor import Predictor
+from zoo.storage.checkpoints import Checkpoint
+from zoo.text.vocabularies import Vocabulary
+from zoo.training.fine_tuning import with_encoder_of
+from zoo.training.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
+from zoo.training.scores import Score
+from zoo.training.trainer import teacher_forced
 
 __all__ = ["LinearParser", "TreeParser", "evaluate", "from_checkpoint", "train"]
 
@@ -62,8 +62,9 @@ def train(
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself.
         tokenizer: A vocabulary to use; by default one is learned from the words of the training trees.
-        initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
-            take the place of the recipe's, and its head if it knows the same labels. For span parsers only.
+        initial: What to fine-tune, such as `zoo.conversion.from_bert.load_bert` returns: its vocabulary and
+            encoder, whose sizes take the place of the recipe's, and its head if it knows the same labels. For span
+            parsers only.
         log: Told what happens.
         strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
 

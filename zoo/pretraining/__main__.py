@@ -4,8 +4,8 @@ import argparse
 import pathlib
 import sys
 
-from zoo import command_line
-from zoo.command_line import add_command, corpus
+from zoo.commands import command_line
+from zoo.commands.command_line import add_command, corpus
 from zoo.pretraining.data import open_texts
 from zoo.pretraining.recipes import RECIPES
 

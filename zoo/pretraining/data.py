@@ -5,7 +5,7 @@ import typing
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from zoo.reading import DatasetRows, LineNotes, LineRows, Path, Row, TableRows, notes_of, text_features
+from zoo.corpora.reading import DatasetRows, LineNotes, LineRows, Path, Row, TableRows, notes_of, text_features
 
 
 @dataclass
@@ -70,7 +70,7 @@ def open_texts(
             not; or "tfds:NAME" for a data set of tensorflow-datasets.
         columns: Columns that are texts, from 0.
         features: For tfds, which are read; all texts by default.
-        split, data_dir: For tfds, see `zoo.reading.DatasetRows`.
+        split, data_dir: For tfds, see `zoo.corpora.reading.DatasetRows`.
     """
     name = os.fspath(data)
     if name.startswith("tfds:"):

@@ -3,16 +3,16 @@
 import numpy as np
 from keras import ops
 
-from zoo.batching import length_sorted_chunks
-from zoo.checkpoints import Checkpoint
-from zoo.compiling import compiled
 from zoo.config import EncoderConfig
-from zoo.labelled_corpus import NO_LABEL
+from zoo.conversion.from_bert import PretrainedEncoder
+from zoo.corpora.batching import length_sorted_chunks
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.token_rows import TokenRows
+from zoo.models.compiling import compiled
 from zoo.models.masked_language_model import MaskedLanguageModel
-from zoo.pretrained import PretrainedEncoder
-from zoo.saving import Saveable, restored_model
-from zoo.token_rows import TokenRows
-from zoo.vocabularies import Vocabulary, read_vocabulary
+from zoo.storage.checkpoints import Checkpoint
+from zoo.storage.saving import Saveable, restored_model
+from zoo.text.vocabularies import Vocabulary, read_vocabulary
 
 
 class MaskedEncoder(Saveable, PretrainedEncoder):
@@ -22,7 +22,7 @@ class MaskedEncoder(Saveable, PretrainedEncoder):
         model: The Keras model.
         tokenizer: Its vocabulary.
         max_tokens: Longer texts are cut.
-        card: What a checkpoint says of itself; see `zoo.checkpoints`.
+        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
     """
 
     task = "pretraining"

@@ -9,17 +9,17 @@ from collections.abc import Callable, Iterable
 import keras
 import numpy as np
 
-from zoo.fine_tuning import with_encoder_of
-from zoo.labelled_corpus import LabelledCorpus, framed_rows
+from zoo.conversion.from_bert import PretrainedEncoder
+from zoo.corpora.labelled_corpus import LabelledCorpus, framed_rows
+from zoo.corpora.token_rows import TokenRows
+from zoo.distribution.current import workers_of
 from zoo.models.masked_language_model import MaskedLanguageModel
-from zoo.pretrained import PretrainedEncoder
 from zoo.pretraining.encoder import MaskedEncoder
 from zoo.pretraining.recipes import EncoderRecipe
-from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
-from zoo.scores import Score
-from zoo.token_rows import TokenRows
-from zoo.vocabularies import Vocabulary
-from zoo.workers import workers_of
+from zoo.text.vocabularies import Vocabulary
+from zoo.training.fine_tuning import with_encoder_of
+from zoo.training.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
+from zoo.training.scores import Score
 
 _DEV_SEED = 12345
 
@@ -49,7 +49,7 @@ def train(
         folder: New, empty, or begun by the same recipe.
         card: What the checkpoint shall say of itself.
         tokenizer: A vocabulary to use; by default one is learned from the training texts.
-        initial: What to go on with, such as a BERT of `zoo.pretrained.load_bert` on texts of another field.
+        initial: What to go on with, such as a BERT of `zoo.conversion.from_bert.load_bert` on texts of another field.
         log: Told what happens.
         strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
 

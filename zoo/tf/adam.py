@@ -4,8 +4,6 @@ import keras
 import tensorflow as tf
 from keras import ops
 
-from zoo.optimizers import LayerRates
-
 
 @keras.saving.register_keras_serializable("zoo")
 class Adam(keras.optimizers.Adam):
@@ -69,11 +67,6 @@ class Adam(keras.optimizers.Adam):
 
     def get_config(self):
         return {**super().get_config(), "accumulation_steps": self.accumulation_steps}
-
-
-@keras.saving.register_keras_serializable("zoo", name="AccumulatingLayerwiseAdam")
-class LayerwiseAdam(LayerRates, Adam):
-    """The Adam above with `zoo.optimizers.LayerRates`."""
 
 
 def _handle(variable):

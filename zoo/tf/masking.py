@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import tensorflow as tf
 
-from zoo.labelled_corpus import NO_LABEL
+from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.tf.pipeline import training_dataset
 
 MASK_RATE = 0.15
@@ -18,7 +18,7 @@ class TokenMasker:
     token, 10 % as they are. Special tokens are neither guessed nor shown in place of others.
 
     Args:
-        tokenizer: Whose ids they are; see `zoo.vocabularies`.
+        tokenizer: Whose ids they are; see `zoo.text.vocabularies`.
         seed: Seed of the choice.
     """
 
@@ -56,7 +56,7 @@ class MaskedBatches:
     """Batches with masks, made ahead by tf.data.
 
     Args:
-        batches: With `token_ids`; those of `zoo.batching.BatchStream`.
+        batches: With `token_ids`; those of `zoo.corpora.batching.BatchStream`.
         masker: What hides tokens.
         start: Number of the first batch.
     """

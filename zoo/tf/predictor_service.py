@@ -4,19 +4,19 @@ import tensorflow as tf
 
 from zoo.config import NUM_CHARACTERS
 from zoo.limits import Limits, after
+from zoo.text.tokenizer import Tokenizer
+from zoo.text.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
 from zoo.tf.chunks import in_chunks, packed
 from zoo.tf.limits import check_bytes, timer
 from zoo.tf.tokenizers import GraphTokenizer
 from zoo.tf.word_pieces import GraphWordPieces
-from zoo.tokenizer import Tokenizer
-from zoo.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
 
 
 class PredictorService(tf.Module):
     """What both services share; see the subclasses. Answers do not depend on the other texts of a call.
 
     Args:
-        predictor: A `zoo.predictor.Predictor`.
+        predictor: A `zoo.serving.predictor.Predictor`.
         limits: Of a call.
     """
 
@@ -73,7 +73,7 @@ class ClassificationService(PredictorService):
         return {"labels": labels, "probabilities": probabilities}
 
     def _framed(self, parts):
-        """`zoo.labelled_corpus.framed_rows` of ragged ids."""
+        """`zoo.corpora.labelled_corpus.framed_rows` of ragged ids."""
         start, end, _ = self._special
         room = tf.constant(self._max_tokens - 1 - len(parts), tf.int64)
         lengths = [part.row_lengths() for part in parts]
@@ -166,7 +166,7 @@ class LabellingService(WordService):
 
 
 def word_characters(words: tf.Tensor) -> tf.Tensor:
-    """`zoo.word_characters.word_characters` of strings `[W]`: int32 `[W, WIDTH]`."""
+    """`zoo.text.word_characters.word_characters` of strings `[W]`: int32 `[W, WIDTH]`."""
     codes = tf.strings.unicode_decode(words, "UTF-8", errors="replace")
     lengths, places = codes.row_lengths(), tf.ragged.range(codes.row_lengths()).flat_values
     from_end = tf.gather(lengths, codes.value_rowids()) - places

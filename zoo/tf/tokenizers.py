@@ -4,7 +4,7 @@ import sentencepiece
 import tensorflow as tf
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.tokenizer import Tokenizer
+from zoo.text.tokenizer import Tokenizer
 
 try:
     import tensorflow_text
@@ -17,7 +17,7 @@ _MADE = "_made_by_graph_tokenizers"
 
 
 class GraphTokenizer(tf.Module):
-    """The same ids as `zoo.tokenizer.Tokenizer`, in a graph.
+    """The same ids as `zoo.text.tokenizer.Tokenizer`, in a graph.
 
     Built on `SentencepieceTokenizer`: the `FastSentencepieceTokenizer` gives other ids for BPE models
     (tensorflow-text 2.21: 2 of 200 sentences agreed). Each graph makes its own vocabulary resource. One made
@@ -46,7 +46,7 @@ class GraphTokenizer(tf.Module):
         return tf.concat([ids, ends], axis=1)
 
     def word_numbers(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
-        """The number, from 0, of the word that each id belongs to; see `zoo.tokenizer.Tokenizer.words`."""
+        """The number, from 0, of the word that each id belongs to; see `zoo.text.tokenizer.Tokenizer.words`."""
         first = tf.equal(tf.ragged.range(ids.row_lengths()).flat_values, 0)
         begins = first | tf.gather(tf.constant(self._begins_word), ids.flat_values)
         return tf.cumsum(ids.with_flat_values(tf.cast(begins, tf.int32)), axis=1) - 1

@@ -1,9 +1,9 @@
-"""WordPiece as TensorFlow operations, with the same ids as `zoo.word_pieces`."""
+"""WordPiece as TensorFlow operations, with the same ids as `zoo.text.word_pieces`."""
 
 import tensorflow as tf
 
+from zoo.text.word_pieces import WordPieceTokenizer
 from zoo.tf.tokenizers import tensorflow_text
-from zoo.word_pieces import WordPieceTokenizer
 
 _CONTROL = r"[\p{C}\x{FFFD}]"  # RE2 counts no unassigned characters among them.
 

@@ -5,9 +5,9 @@ import os
 import pathlib
 import sys
 
-from zoo import command_line
-from zoo.command_line import ProgressBar, add_command, corpus, log
-from zoo.terminal import answer, line
+from zoo.commands import command_line
+from zoo.commands.command_line import ProgressBar, add_command, corpus, log
+from zoo.text.terminal import answer, line
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
@@ -21,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def run_vocabulary(options) -> None:
     """Learns a joint vocabulary from a parallel corpus."""
-    from zoo.tokenizer import train_tokenizer
+    from zoo.text.tokenizer import train_tokenizer
 
     pairs = _corpus(options)
     tokenizer = train_tokenizer((text for pair in pairs for text in pair), options.size)
@@ -31,8 +31,8 @@ def run_vocabulary(options) -> None:
 
 def run_prepare(options) -> None:
     """Encodes a parallel corpus of any size into shards, once, for trainings to map; goes on after an interruption."""
-    from zoo.sharded_corpus import prepare_corpus
-    from zoo.tokenizer import Tokenizer
+    from zoo.corpora.sharded_corpus import prepare_corpus
+    from zoo.text.tokenizer import Tokenizer
 
     pairs = _corpus(options)
     with ProgressBar(None, "encoding") as advance:
@@ -51,7 +51,7 @@ def run_prepare(options) -> None:
 
 def run_train(options) -> None:
     """Trains a translator, or goes on with one."""
-    from zoo.sharded_corpus import ShardedCorpus, is_prepared
+    from zoo.corpora.sharded_corpus import ShardedCorpus, is_prepared
     from zoo.translation import task
 
     dev = _corpus(options, "dev-")

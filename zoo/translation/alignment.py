@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-from zoo.arrays import write_whole
-from zoo.batching import source_batch
-from zoo.compiling import compiled
 from zoo.config import START_ID
+from zoo.corpora.batching import source_batch
+from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
-from zoo.tokenizer import Tokenizer
+from zoo.storage.arrays import write_whole
+from zoo.text.tokenizer import Tokenizer
 
 LONGEST = 1024  # Tokens of a text; longer ones are not aligned, as memory grows with the square of them.
 

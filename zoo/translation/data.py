@@ -6,7 +6,7 @@ import os
 import typing
 from dataclasses import dataclass, field
 
-from zoo.reading import DatasetRows, LineNotes, Path, Row, TableRows, existing, lines_of, notes_of
+from zoo.corpora.reading import DatasetRows, LineNotes, Path, Row, TableRows, existing, lines_of, notes_of
 
 
 @dataclass
@@ -107,7 +107,7 @@ class TensorFlowDataset(PairReader):
     """A translation data set of tensorflow-datasets; its examples take the place of lines.
 
     Args:
-        name, split, data_dir: See `zoo.reading.DatasetRows`.
+        name, split, data_dir: See `zoo.corpora.reading.DatasetRows`.
         languages: Names of the source and the target feature, such as ("en", "de"); None for the two that the
             data set calls its input and its answer.
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 from keras_transformer.decoding import Hypotheses
 from zoo.limits import Limits
-from zoo.serving import refuse, write_service
+from zoo.serving.saved_model import refuse, write_service
 from zoo.translation import alignment
 from zoo.translation.metrics import bleu, chrf
 

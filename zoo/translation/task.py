@@ -16,21 +16,21 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.training.losses import smoothed_cross_entropy
-from zoo.arrays import assign_arrays, named_arrays
-from zoo.batching import padding_share, token_batches
-from zoo.compiling import compiled
 from zoo.config import PAD_ID, Recipe
 from zoo.config_values import to_dict
-from zoo.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
+from zoo.corpora.batching import padding_share, token_batches
+from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
+from zoo.corpora.sharded_corpus import ShardedCorpus
+from zoo.distribution.current import workers_of
+from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
-from zoo.runs import check_digest, check_settings, choose_weights, prepare_folder, run_vocabulary, train_model
-from zoo.scores import Score
-from zoo.sharded_corpus import ShardedCorpus
-from zoo.tokenizer import Tokenizer
+from zoo.storage.arrays import assign_arrays, named_arrays
+from zoo.text.tokenizer import Tokenizer
+from zoo.training.runs import check_digest, check_settings, choose_weights, prepare_folder, run_vocabulary, train_model
+from zoo.training.scores import Score
 from zoo.translation.data import PairReader
 from zoo.translation.metrics import bleu, chrf
 from zoo.translation.translator import Translator, from_checkpoint
-from zoo.workers import workers_of
 
 __all__ = ["Translator", "evaluate", "from_checkpoint", "train"]
 

@@ -10,15 +10,15 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
-from zoo.batching import length_sorted_chunks, original_order, power_of_two, source_batch
-from zoo.checkpoints import Checkpoint
-from zoo.compiling import compiled
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
+from zoo.corpora.batching import length_sorted_chunks, original_order, power_of_two, source_batch
 from zoo.limits import after
+from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
-from zoo.saving import Saveable, restored_model
-from zoo.texts import checked_texts
-from zoo.tokenizer import Tokenizer
+from zoo.storage.checkpoints import Checkpoint
+from zoo.storage.saving import Saveable, restored_model
+from zoo.text.checks import checked_texts
+from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
 from zoo.translation.segments import join_segments, split_text
 
@@ -40,7 +40,7 @@ class Translator(Saveable):
     Args:
         model: The Keras model, free to be compiled, fitted and changed.
         tokenizer: Its vocabulary.
-        card: What a checkpoint says of itself; see `zoo.checkpoints`.
+        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
         max_source_tokens: Longer texts are translated in segments, cut at the ends of sentences where possible.
         batch_tokens: Most source positions, over all beams, decoded at once.
         jit_compile: Whether XLA compiles the search, as it always does on JAX: for a service of short texts. Each

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.arrays import named_arrays
 from zoo.classification import task
 from zoo.classification.data import open_examples
 from zoo.config_values import override
+from zoo.storage.arrays import named_arrays
 
 
 def write(path, lines):

@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from zoo.labelled_corpus import NO_LABEL
+from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 
 

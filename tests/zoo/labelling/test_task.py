@@ -9,13 +9,13 @@ import pytest
 import zoo
 from zoo.config import TaggerConfig, TrainingConfig
 from zoo.config_values import override
-from zoo.labelled_corpus import NO_LABEL
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.word_rows import window_labels, windows
 from zoo.labelling import task
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import TaggerRecipe
 from zoo.labelling.tagger import WordTagger
-from zoo.word_pieces import WordPieceTokenizer
-from zoo.word_rows import window_labels, windows
+from zoo.text.word_pieces import WordPieceTokenizer
 
 PLACES, OTHERS = ["Lorkun", "Bal Tir", "Ost"], ["te", "lo", "pana", "kirute", "bim"]
 RECIPE = TaggerRecipe(

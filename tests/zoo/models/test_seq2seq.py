@@ -9,8 +9,8 @@ from keras import ops
 
 from keras_transformer.decoding.hypotheses import take_rows
 from keras_transformer.ops.positions import sinusoidal_encoding
-from zoo.compiling import compiled
 from zoo.config import ModelConfig
+from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
 
 CONFIG = ModelConfig(

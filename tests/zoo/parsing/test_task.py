@@ -12,17 +12,17 @@ from nltk.tree import Tree
 from random_trees import sentence
 
 import zoo
-from zoo.batching import BatchStream
 from zoo.config import SpanParserConfig, TrainingConfig
 from zoo.config_values import override
-from zoo.labelled_corpus import NO_LABEL
+from zoo.corpora.batching import BatchStream
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.word_rows import window_boundaries, window_characters, windows
 from zoo.parsing import task
 from zoo.parsing.__main__ import main
 from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
 from zoo.parsing.parser import TreeParser
 from zoo.parsing.recipes import ParserRecipe
 from zoo.parsing.trees import bracketed, to_spans
-from zoo.word_rows import window_boundaries, window_characters, windows
 
 RECIPE = ParserRecipe(
     SpanParserConfig(

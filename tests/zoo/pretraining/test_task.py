@@ -8,18 +8,18 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.arrays import named_arrays
 from zoo.classification import task as classification
 from zoo.classification.data import open_examples
 from zoo.classification.recipes import SMALL
 from zoo.config import EncoderConfig, TrainingConfig
 from zoo.config_values import override
-from zoo.pretrained import PretrainedEncoder
+from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.pretraining import task
 from zoo.pretraining.__main__ import main
 from zoo.pretraining.data import open_texts
 from zoo.pretraining.recipes import EncoderRecipe
-from zoo.word_pieces import WordPieceTokenizer
+from zoo.storage.arrays import named_arrays
+from zoo.text.word_pieces import WordPieceTokenizer
 
 RECIPE = EncoderRecipe(
     EncoderConfig(vocabulary_size=320, num_layers=1, hidden_dim=32, intermediate_dim=64, num_heads=2, dropout=0.0),

@@ -12,8 +12,8 @@ from zoo.models.span_parser import SpanParser
 from zoo.parsing import chart
 from zoo.parsing.parser import TreeParser
 from zoo.parsing.trees import bracketed
+from zoo.text.tokenizer import train_tokenizer
 from zoo.tf.parsing_service import best_trees
-from zoo.tokenizer import train_tokenizer
 
 SENTENCES = [
     ["te", "lo"],

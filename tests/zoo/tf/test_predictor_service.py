@@ -13,9 +13,9 @@ from zoo.config import ClassifierConfig, TaggerConfig
 from zoo.labelling.tagger import WordTagger
 from zoo.models.classifier import Classifier
 from zoo.models.tagger import Tagger
-from zoo.serving import CARD
-from zoo.tokenizer import train_tokenizer
-from zoo.word_pieces import WordPieceTokenizer
+from zoo.serving.saved_model import CARD
+from zoo.text.tokenizer import train_tokenizer
+from zoo.text.word_pieces import WordPieceTokenizer
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 

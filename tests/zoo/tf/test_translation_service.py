@@ -9,7 +9,7 @@ import tensorflow as tf
 from fresh_process import last_line
 
 from zoo.limits import Limits
-from zoo.serving import CARD
+from zoo.serving.saved_model import CARD
 from zoo.translation import alignment, serving, task
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.arrays import load_arrays, named_arrays
 from zoo.config import ModelConfig, Recipe, TrainingConfig
 from zoo.config_values import from_dict, to_dict
-from zoo.encoded_corpus import encode_corpus
-from zoo.sharded_corpus import prepare_corpus
-from zoo.tokenizer import Tokenizer, train_tokenizer
+from zoo.corpora.encoded_corpus import encode_corpus
+from zoo.corpora.sharded_corpus import prepare_corpus
+from zoo.storage.arrays import load_arrays, named_arrays
+from zoo.text.tokenizer import Tokenizer, train_tokenizer
 from zoo.translation import task
 from zoo.translation.task import DevSet
 

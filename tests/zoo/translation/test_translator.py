@@ -8,10 +8,10 @@ from keras import ops
 import zoo
 from keras_transformer.decoding.beam_search import length_penalty
 from keras_transformer.training import TokenCrossEntropy
-from zoo.arrays import named_arrays
-from zoo.batching import source_batch
 from zoo.config import END_ID, START_ID
-from zoo.tokenizer import train_tokenizer
+from zoo.corpora.batching import source_batch
+from zoo.storage.arrays import named_arrays
+from zoo.text.tokenizer import train_tokenizer
 from zoo.translation.segments import split_text
 from zoo.translation.translator import Translator
 

@@ -1,0 +1,1 @@
+"""Files and data sets to encoded rows, and rows to batches."""

@@ -1,0 +1,1 @@
+"""Arrays on disk, checkpoints, downloads: hashed, written whole or not at all."""

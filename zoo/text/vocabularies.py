@@ -1,0 +1,11 @@
+"""The vocabularies that a checkpoint may hold."""
+
+from zoo.text.tokenizer import Tokenizer
+from zoo.text.word_pieces import WordPieceTokenizer
+
+Vocabulary = Tokenizer | WordPieceTokenizer
+
+
+def read_vocabulary(model: bytes) -> Vocabulary:
+    """The tokenizer that wrote `model`: sentencepiece's, or the word pieces of a BERT."""
+    return WordPieceTokenizer.from_bytes(model) if model[:1] == b"{" else Tokenizer(model)
