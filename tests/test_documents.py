@@ -59,11 +59,11 @@ def of_pages(pages=PAGES):
 
 
 def with_python():
-    """Pages with Python blocks; those that load models are slow."""
+    """Pages with Python blocks; those that load or train models are slow."""
     for page in PAGES:
         code = "".join(block.code for block in blocks(page) if block.language == "python" and not block.mark)
         if code:
-            yield pytest.param(page, marks=[pytest.mark.slow] if "zoo.load" in code else [])
+            yield pytest.param(page, marks=[pytest.mark.slow] if re.search(r"zoo\.load|\.fit\(", code) else [])
 
 
 @of_pages([*with_python()])
