@@ -1,6 +1,7 @@
 """README.md and docs: their Python blocks run; commands, settings, names, files and links that they mention exist."""
 
 import argparse
+import ast
 import dataclasses
 import importlib
 import pathlib
@@ -88,6 +89,9 @@ def test_only_python_blocks_are_left_out_and_for_a_reason(page):
     assert len(comments) == len(marks), "a comment that belongs to no block"
     for block in marks:
         assert block.language == "python" and NOT_RUN.fullmatch(block.mark), block
+        for node in ast.walk(ast.parse(block.code)):
+            if isinstance(node, ast.ImportFrom):
+                assert all(resolved(f"{node.module}.{alias.name}") for alias in node.names), block
 
 
 def parser_of(module, monkeypatch):
@@ -215,9 +219,9 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@of_pages()
+@of_pages([*PAGES, ROOT / "benchmarks/README.md"])
 def test_links_lead_somewhere(page):
-    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)]*)\)", TEXTS[page]):
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)]*)\)", page.read_text("utf-8")):
         if "://" not in target:
             place = page.parent / target if target else page
             assert place.exists(), target
