@@ -84,10 +84,10 @@ def run_plan(options) -> int:
     """Tells what a training takes, from a few updates of it: give the arguments of the task's `train`."""
     from zoo.training import planning
 
-    module = importlib.import_module(f"zoo.{options.task}.__main__")
+    commands = importlib.import_module(f"zoo.{options.task}.__main__").COMMANDS
     with tempfile.TemporaryDirectory() as folder, planning.planning():
         try:
-            status = module.main(["train", *options.arguments, "--output", folder])
+            status = commands.main(["train", *options.arguments, "--output", folder])
         except planning.Planned as planned:
             table = rich.table.Table("", "", show_header=False)
             for row in planned.plan:
@@ -154,7 +154,7 @@ def _parser():
     check.add_argument("--evaluate", default="", help="with --record: arguments of `evaluate` that give the score")
     add_command(commands, "doctor", run_doctor)
     plan = add_command(commands, "plan", run_plan)
-    plan.add_argument("task", choices=zoo.TASKS)
+    plan.add_argument("task", choices=zoo.tasks())
     plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
     return parser
 

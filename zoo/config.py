@@ -231,9 +231,15 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A model, its training, and the publication that the numbers come from."""
+    """A model, its training, and the publication that the numbers come from.
 
-    model: ModelConfig = field(default_factory=ModelConfig)
+    Args:
+        model: The configuration of the model that a task trains.
+        training: How it is trained.
+        source: Where the numbers come from.
+    """
+
+    model: ModelConfig | EncoderConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     source: str = ""
 

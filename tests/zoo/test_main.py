@@ -11,7 +11,7 @@ import zoo
 from zoo import __main__ as command
 from zoo.commands import checking, doctor
 from zoo.storage import checkpoints
-from zoo.translation.translator import Translator
+from zoo.translation.predictor import Translator
 
 
 def run(*arguments):

@@ -13,7 +13,6 @@ from zoo.commands.doctor import Symptom
 from zoo.storage import checkpoints
 from zoo.storage.arrays import write_whole
 
-COMMANDS = {"translation": "translate", "classification": "classify", "labelling": "tag", "parsing": "parse"}
 _NEAR = 0.02  # Printed numbers may differ as much on another machine.
 _SCORE_NEAR = 0.35  # And scores on hundreds of examples: float32 sums in another order move an answer or two.
 _NUMBER = re.compile(r"-?\d+\.\d+")
@@ -69,7 +68,7 @@ def run(task: str, arguments: Sequence[str]) -> list[str]:
     """
     printed, complaints = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaints):
-        status = importlib.import_module(f"zoo.{task}.__main__").main([*arguments])
+        status = _commands(task).main([*arguments])
     if status:
         raise ValueError(complaints.getvalue().strip())
     return printed.getvalue().splitlines()
@@ -107,8 +106,12 @@ def _score(name, card, arguments, data):
 
 
 def _ask(task, name):
-    return [COMMANDS[task], "--checkpoint", str(name)]
+    return [_commands(task).predict, "--checkpoint", str(name)]
 
 
 def _as_arguments(texts):
     return [argument for text in texts for argument in ("--text", text)]
+
+
+def _commands(task):
+    return importlib.import_module(f"zoo.{task}.__main__").COMMANDS

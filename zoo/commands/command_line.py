@@ -41,8 +41,9 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, bac
 
 
 def add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
-    """A parser for a command, which `run` is called for; its docstring is the help."""
-    command = commands.add_parser(name, help=run.__doc__, description=run.__doc__)
+    """Adds a command that calls `run`, whose docstring is the help."""
+    text = run.__doc__.replace("%", "%%")
+    command = commands.add_parser(name, help=text, description=text)
     command.set_defaults(run=run)
     return command
 
@@ -130,21 +131,6 @@ def texts(options: argparse.Namespace) -> list[str]:
     if options.files:
         return [text for path in options.files for text in read_lines(path)]
     return [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
-
-
-def add_export(command: argparse.ArgumentParser, checkpoint: str) -> None:
-    """The arguments that `export` reads; `checkpoint` is the default one."""
-    command.add_argument("--checkpoint", default=checkpoint, help="name or folder")
-    command.add_argument("--output", required=True, help="folder to write")
-    add_limits(command)
-
-
-def export(options: argparse.Namespace) -> None:
-    """Writes a checkpoint as a SavedModel."""
-    import zoo
-
-    zoo.load(options.checkpoint).export(options.output, **limits(options))
-    log(f"written: {options.output}")
 
 
 def add_limits(command: argparse.ArgumentParser) -> None:

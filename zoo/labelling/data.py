@@ -46,16 +46,20 @@ class SentenceReader:
         path: The file, plain or gzip (told by content). Columns are split by tabs if its first line has one, else by
             spaces. `-DOCSTART-` ends a sentence; between tabs, lines that begin with `#` and have no tab are comments.
         columns: Columns of word and label, from 0; negative ones count from the end.
+        unknown_labels: What labels mean that a model does not know when it is evaluated: an "error", or "wrong"
+            whatever is predicted.
 
     Raises:
-        ValueError: While it is run over, at a line without these columns, or with another number of columns than the
-            first.
+        ValueError: If an argument does not fit. While it is run over, at a line without these columns, or with another
+            number of columns than the first.
     """
 
-    def __init__(self, path: Path, columns: Sequence[int] = (0, -1)):
-        self._path, self._columns = existing(path), tuple(columns)
+    def __init__(self, path: Path, columns: Sequence[int] = (0, -1), unknown_labels: str = "error"):
+        self._path, self._columns, self.unknown_labels = existing(path), tuple(columns), unknown_labels
         if len(self._columns) != 2 or self._columns[0] == self._columns[1]:
             raise ValueError(f"`columns` must be two different numbers, of word and label. Received: {columns}.")
+        if unknown_labels not in ("error", "wrong"):
+            raise ValueError(f"`unknown_labels` must be error or wrong. Received: unknown_labels={unknown_labels!r}.")
         self.report = Report()
 
     def __iter__(self) -> Iterator[Sentence]:
@@ -127,28 +131,23 @@ def label_names(sentences: typing.Iterable[Sentence]) -> list[str]:
     return names
 
 
-def label_numbers(
-    reader: SentenceReader, names: Sequence[str], unknown: str = "error"
-) -> tuple[list[list[int]], list[Sentence], LineNotes]:
-    """Numbers of the labels of all words, sentence by sentence, the sentences, and the lines of unknown labels.
+def label_numbers(reader: SentenceReader, names: Sequence[str]) -> tuple[list[list[int]], list[Sentence], LineNotes]:
+    """Reads the numbers of the labels, sentence by sentence, the sentences, and the lines of unknown labels.
 
     Args:
-        reader: Sentences.
+        reader: Sentences; its `unknown_labels` says whether other labels than `names` are an error or NO_LABEL.
         names: The labels, in the order of their numbers.
-        unknown: What a label is that is not among `names`: an "error", or "wrong" whatever is predicted: NO_LABEL.
 
     Raises:
-        ValueError: If a label is not among `names` and that is an error; the message tells the line.
+        ValueError: If a label is not among `names` and that is an error; the message names the line.
     """
-    if unknown not in ("error", "wrong"):
-        raise ValueError(f"`unknown` must be error or wrong. Received: unknown={unknown!r}.")
     number_of = {name: i for i, name in enumerate(names)}
     numbers, sentences, notes = [], [], LineNotes()
     for first, sentence in reader.numbered():
         for i, label in enumerate(sentence.labels):
             if label in number_of:
                 continue
-            if unknown == "error":
+            if reader.unknown_labels == "error":
                 raise ValueError(
                     f"Line {first + i} has the label {label!r}, which training never saw. Known labels: "
                     f"{', '.join(names)}. Mend the line, or have such words count as wrong (--unknown-labels wrong)."

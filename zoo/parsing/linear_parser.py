@@ -15,8 +15,7 @@ from zoo.models.seq2seq import Seq2Seq
 from zoo.parsing.linear import Symbols
 from zoo.parsing.sentences import joined, window_words, words_of
 from zoo.parsing.trees import Tree
-from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import Saveable, restored_model
+from zoo.serving.predictor import Predictor
 from zoo.text.tokenizer import Tokenizer
 
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
@@ -24,7 +23,7 @@ _EXTRA = 20  # Symbols that any sentence may have, beside _PER_TOKEN for each of
 _PER_TOKEN = 4
 
 
-class LinearParser(Saveable):
+class LinearParser(Predictor):
     """A `zoo.models.seq2seq.Seq2Seq` from words to brackets (Vinyals et al. 2015; Vaswani et al. 2017, section 6.3).
 
     Args:
@@ -39,7 +38,8 @@ class LinearParser(Saveable):
         ValueError: If model, vocabulary and names do not have the same sizes.
     """
 
-    task = "parsing"
+    task, model_class, config_class = "parsing", Seq2Seq, ModelConfig
+    card_fields = ("labels", "tags", "max_tokens")
 
     def __init__(
         self,
@@ -57,15 +57,10 @@ class LinearParser(Saveable):
                 f"A model of {model.config.vocabulary_size} rows needs a vocabulary and symbols of as many. Received: "
                 f"{tokenizer.vocabulary_size} tokens, {len(labels)} labels, {len(tags)} tags, and the closing bracket."
             )
-        self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
+        super().__init__(model, tokenizer, card)
+        self.labels, self.tags = self.symbols.labels, self.symbols.tags
         self.max_tokens, self.batch_tokens = max_tokens, batch_tokens
         self._compiled = {}
-
-    @classmethod
-    def from_checkpoint(cls, checkpoint: Checkpoint) -> "LinearParser":
-        """The one that a checkpoint describes."""
-        model, card = restored_model(checkpoint, Seq2Seq, ModelConfig), checkpoint.card
-        return cls(model, Tokenizer(checkpoint.vocabulary), card["labels"], card["tags"], card, card["max_tokens"])
 
     def parse(
         self,
@@ -75,10 +70,10 @@ class LinearParser(Saveable):
         length_penalty: float = 0.6,
         constrain: bool = True,
     ) -> list[Tree | None]:
-        """A tree of each sentence over exactly its words, under the root TOP.
+        """Predicts a tree of each sentence over exactly its words, under the root TOP.
 
         Args:
-            sentences, progress: As for `zoo.parsing.parser.TreeParser`.
+            sentences, progress: As for `zoo.parsing.predictor.TreeParser`.
             beam_size: Hypotheses kept at each step; 1 is greedy.
             length_penalty: Exponent of `keras_transformer.decoding.length_penalty`.
             constrain: Whether the search writes trees alone. If not, what it writes is repaired.
@@ -96,14 +91,12 @@ class LinearParser(Saveable):
                 progress(len(chunk))
         return joined(original_order(chunks, results), owners, len(words))
 
-    def export(self, folder: str, **limits) -> dict:
-        """Not there yet: raises `ValueError`."""
-        raise ValueError("A linearised parser has no SavedModel. Export a span parser, which is better and faster.")
-
     def full_card(self) -> dict:
-        """See `Saveable`."""
-        names = {"labels": self.symbols.labels, "tags": self.symbols.tags}
-        return {**super().full_card(), **names, "parser": "linear", "max_tokens": self.max_tokens}
+        """Returns the card; `parser` tells it from that of a span parser."""
+        return {**super().full_card(), "parser": "linear"}
+
+    def _make_service(self, limits):
+        raise ValueError("A linearised parser has no SavedModel. Export a span parser, which is better and faster.")
 
     def _search(self, beam_size, length_penalty, constrain):
         """The compiled search `(source [B, S], words [B]) -> Hypotheses`."""

@@ -1,148 +1,93 @@
-"""What models of token rows share when they are used: compiled calls on sorted chunks, saving."""
+"""What the trained models of all tasks share: loading, saving, exporting."""
 
 import functools
-import operator
 import os
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+import pathlib
 
 import keras
-import numpy as np
-from keras import ops
 
-from zoo.corpora.batching import length_sorted_chunks, original_order, power_of_two
-from zoo.corpora.token_rows import TokenRows, with_rows
+from zoo.config_values import from_dict, to_dict
 from zoo.limits import Limits
-from zoo.models.compiling import compiled
-from zoo.serving.saved_model import refuse, write_service
-from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import Saveable, restored_model
+from zoo.serving.saved_model import write_service
+from zoo.storage.arrays import assign_arrays, named_arrays
+from zoo.storage.checkpoints import Checkpoint, write_checkpoint
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 
-PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
-_TOLERANCE = 1e-3
 
-
-class Predictor(Saveable):
-    """A model that maps token ids to logits, with its vocabulary and the names of its outputs.
+class Predictor:
+    """A trained model with its vocabulary and its card; the base class of what `zoo.load` returns.
 
     Args:
         model: The Keras model, free to be compiled, fitted and changed.
         tokenizer: Its vocabulary.
-        labels: Names of its outputs.
         card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
-        max_tokens: Longer rows are cut.
-        batch_tokens: Most positions that the model is called on at once.
 
-    Raises:
-        ValueError: If model, vocabulary and labels do not have the same sizes.
+    Attributes:
+        task: The folder of `zoo` that the predictor belongs to.
+        model_class, config_class: What a checkpoint of the task is restored as.
+        card_fields: Arguments of the constructor that are attributes of the same name and are saved in the card.
     """
 
-    model_class = config_class = None  # Of each subclass.
+    task: str
+    model_class: type[keras.Model]
+    config_class: type
+    card_fields: tuple[str, ...] = ()
 
-    def __init__(
-        self,
-        model: keras.Model,
-        tokenizer: Vocabulary,
-        labels: list[str],
-        card: dict | None = None,
-        max_tokens: int = 512,
-        batch_tokens: int = 16_384,
-    ):
-        sizes = model.config.vocabulary_size, model.head.units
-        if sizes != (tokenizer.vocabulary_size, len(labels)):
-            raise ValueError(
-                f"A model of {sizes[0]} tokens and {sizes[1]} labels needs a vocabulary and a list of labels of these "
-                f"sizes. Received: {tokenizer.vocabulary_size} tokens, {len(labels)} labels. "
-                "They come from two different trainings."
-            )
-        self.model, self.tokenizer, self.labels = model, tokenizer, list(labels)
-        self.card = dict(card or {})
-        self.max_tokens, self.batch_tokens = max_tokens, batch_tokens
-        self._probabilities = compiled(model, self.softmax)
+    def __init__(self, model: keras.Model, tokenizer: Vocabulary, card: dict | None = None):
+        self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":
-        """The one that a checkpoint describes."""
-        model, card = restored_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
-        return cls(model, read_vocabulary(checkpoint.vocabulary), card["labels"], card, card["max_tokens"])
+        """Restores the predictor that was saved.
 
-    def export(self, folder: str | os.PathLike, **limits) -> dict:
-        """Writes a SavedModel folder that takes strings and needs no part of this package; returns its card.
+        Raises:
+            ValueError: If configuration, weights and vocabulary do not fit together.
+        """
+        model, card = cls.model_class(from_dict(cls.config_class, checkpoint.config)), checkpoint.card
+        model.build()
+        assign_arrays(model, checkpoint.arrays, "The checkpoint")
+        fields = {name: card[name] for name in cls.card_fields if name in card}
+        return cls(model, read_vocabulary(checkpoint.vocabulary), card=card, **fields)
 
-        Its signature is described at the services of `zoo.tf.predictor_service`. The names of the labels are in the
-        card, `assets.extra/card.json`.
+    def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
+        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
 
         Args:
             folder: Must not exist yet.
-            limits: `max_bytes` and `max_seconds` of `zoo.limits.Limits`.
-
-        Raises:
-            ValueError: If `folder` exists, a limit is not positive, or Keras does not run on TensorFlow.
-            ImportError: If tensorflow-text is not installed, which is needed where the model is loaded, too.
-            RuntimeError: If what was written does not answer as this predictor does. It is not kept.
+            half: Whether to store the weights as float16.
         """
-        limits = Limits(**limits)
-        check = functools.partial(self._check_served, max_bytes=limits.max_bytes)
-        return write_service(folder, self._make_service, check, self.full_card(), limits)
-
-    def _check_served(self, folder, max_bytes):
-        """What was written must find the labels most probable that are so here, and as probable."""
-        import tensorflow as tf
-
-        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
-        longest = " ".join(PROBES * self.max_tokens).encode()[:max_bytes].decode(errors="ignore")
-        probes = [*PROBES, longest]
-        for rows, label, probability in zip(*self._ask(signature, probes), strict=True):
-            label, most = label.decode(), rows.max()
-            if not np.allclose([rows[self.labels.index(label)], probability], most, rtol=0, atol=_TOLERANCE):
-                wanted = self.labels[rows.argmax()], float(most)
-                refuse(f"model for {self.task}", PROBES, wanted, (label, float(probability)))
-        return {}
-
-    def predict(self, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None) -> list[np.ndarray]:
-        """Probabilities for each row, float32 `[C]` or `[T, C]`, computed in chunks of like length.
-
-        Args:
-            rows: What the model reads, by the names of `inputs`.
-            progress: Called with the number of rows done since the last call.
-        """
-        found = [*self.answers(self._probabilities, rows, progress)]
-        return original_order([chunk for chunk, _ in found], [results for _, results in found])
-
-    def answers(
-        self, function: Callable, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None
-    ) -> Iterator[tuple[np.ndarray, Any]]:
-        """(numbers of rows, what a compiled function of the `inputs` gives for them) for chunks of like length."""
-        few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
-
-        def width(length):
-            return power_of_two(max(16, length)) if few_shapes else length
-
-        lengths = [width(length) for length in rows["token_ids"].lengths.tolist()]
-        for chunk in length_sorted_chunks(lengths, self.batch_tokens):
-            widths = [width(int(rows[name].lengths[chunk].max())) for name in self.inputs]
-            fill = power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
-            arrays = [with_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
-            found = keras.tree.map_structure(ops.convert_to_numpy, function(*arrays))
-            yield chunk, keras.tree.map_structure(operator.itemgetter(slice(len(chunk))), found)
-            if progress is not None:
-                progress(len(chunk))
+        arrays = named_arrays(self.model)
+        checkpoint = Checkpoint(self.full_card(), to_dict(self.model.config), arrays, self.tokenizer.model)
+        return write_checkpoint(folder, checkpoint, half)
 
     def full_card(self) -> dict:
-        """See `Saveable`."""
-        return {**super().full_card(), "labels": self.labels, "max_tokens": self.max_tokens}
+        """Returns the card with everything that is needed to load the checkpoint."""
+        return {**self.card, "task": self.task, **{name: getattr(self, name) for name in self.card_fields}}
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """Names of what the model reads, int `[B, T]` each; of characters `[B, T, K]`, of boundaries `[B, N]`."""
-        config = self.model.config
-        pairs, characters = getattr(config, "num_texts", 1) > 1, getattr(config, "character_filters", 0) > 0
-        boundaries = hasattr(config, "span_dim")
-        names = ["segment_ids"] * pairs + ["character_ids"] * characters + ["boundary_ids"] * boundaries
-        return ("token_ids", *names)
+    def export(self, folder: str | os.PathLike, **options) -> dict:
+        """Writes a SavedModel folder that takes strings and needs no part of this package; returns its card.
 
-    def softmax(self, *inputs):
-        """Float32 probabilities `[B, C]` or `[B, T, C]` for the `inputs` `[B, T]`, not compiled."""
-        logits = self.model(dict(zip(self.inputs, inputs, strict=True)), training=False)
-        return ops.softmax(ops.cast(logits, "float32"))
+        Its signatures are described at the services in `zoo.tf`. The card, with the names of the labels, is in
+        `assets.extra/card.json`.
+
+        Args:
+            folder: Must not exist yet.
+            options: `max_bytes` and `max_seconds` of `zoo.limits.Limits`, and those of the task.
+
+        Raises:
+            ValueError: If `folder` exists, an option does not fit, or Keras does not run on TensorFlow.
+            ImportError: If tensorflow-text is not installed, which is needed where the model is loaded, too.
+            RuntimeError: If the written model does not predict what this predictor does. It is not kept.
+        """
+        limits = Limits(**{name: options.pop(name) for name in ("max_bytes", "max_seconds") if name in options})
+        make = functools.partial(self._make_service, limits, **options)
+        check = functools.partial(self._check_service, limits, **options)
+        return write_service(folder, make, check, self.full_card(), limits)
+
+    def _make_service(self, limits: Limits, **options):
+        """Returns the `tf.Module` to save, whose method `signatures` names its functions."""
+        raise ValueError(f"{type(self).__name__} has no SavedModel. Save a checkpoint instead.")
+
+    def _check_service(self, limits: Limits, folder: pathlib.Path, **options) -> dict:
+        """Compares the written SavedModel with this predictor; returns what the card says of it."""
+        raise NotImplementedError

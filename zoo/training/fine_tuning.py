@@ -19,9 +19,9 @@ def with_encoder_of(initial: Any, config: EncoderConfig) -> EncoderConfig:
 
 
 def start_from(initial: Any, predictor: Any) -> None:
-    """Gives a predictor the weights of another's encoder, and of all that both have if task and labels are the same."""
+    """Copies the encoder's weights from another predictor, and all others if task and labels are the same."""
     own, given = named_arrays(predictor.model), named_arrays(initial.model)
-    same = (initial.task, initial.labels) == (predictor.task, predictor.labels)
+    same = initial.task == predictor.task and getattr(initial, "labels", ()) == getattr(predictor, "labels", ())
     taken = {name: array for name, array in given.items() if (same and name in own) or name.startswith("text_encoder/")}
     assign_arrays(predictor.model, {**own, **taken}, "The checkpoint to start from")
 

@@ -10,7 +10,7 @@ from zoo.training.run_state import KEPT
 from zoo.training.trainer import Trainer
 
 _MEASURED = 8  # Updates whose time is taken.
-_asked = False
+_requested = False
 
 
 class Planned(Exception):
@@ -24,17 +24,17 @@ class Planned(Exception):
 @contextlib.contextmanager
 def planning() -> Iterator[None]:
     """Inside, `zoo.training.runs.train_model` measures a few updates and raises `Planned`."""
-    global _asked
-    _asked = True
+    global _requested
+    _requested = True
     try:
         yield
     finally:
-        _asked = False
+        _requested = False
 
 
-def asked() -> bool:
-    """Whether only a plan is wanted."""
-    return _asked
+def requested() -> bool:
+    """Returns whether only a plan is wanted."""
+    return _requested
 
 
 def plan(trainer: Trainer, stream: BatchStream, batches) -> list[tuple[str, str]]:

@@ -8,9 +8,9 @@ import pytest
 import tensorflow as tf
 from fresh_process import last_line
 
-from zoo.classification.classifier import TextClassifier
+from zoo.classification.predictor import TextClassifier
 from zoo.config import ClassifierConfig, TaggerConfig
-from zoo.labelling.tagger import WordTagger
+from zoo.labelling.predictor import WordTagger
 from zoo.models.classifier import Classifier
 from zoo.models.tagger import Tagger
 from zoo.serving.saved_model import CARD

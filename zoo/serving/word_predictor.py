@@ -1,4 +1,4 @@
-"""A trained tagger: lists of words in, lists of labels out."""
+"""Predictors of models that give each word of a sentence a label."""
 
 from collections.abc import Callable, Sequence
 
@@ -7,34 +7,30 @@ import numpy as np
 from zoo.config import TaggerConfig
 from zoo.corpora.word_rows import window_characters, windows
 from zoo.models.tagger import Tagger
-from zoo.serving.predictor import Predictor
+from zoo.serving.encoder_predictor import EncoderPredictor
 
 
-class WordTagger(Predictor):
-    """A `zoo.models.tagger.Tagger` with its vocabulary and the names of its labels; see `Predictor`.
+class WordPredictor(EncoderPredictor):
+    """A `zoo.models.tagger.Tagger` with its vocabulary and the names of its labels.
 
-    The first subword of a word carries its label. Sentences of more than `max_tokens` tokens are tagged in windows of
+    The first subword of a word carries its label. Sentences of more than `max_tokens` tokens are labelled in windows of
     as many whole words as fit.
     """
 
-    task, model_class, config_class = "labelling", Tagger, TaggerConfig
+    model_class, config_class = Tagger, TaggerConfig
 
-    def tag(self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None) -> list[list[str]]:
-        """The label of each word.
+    def probabilities(
+        self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
+    ) -> list[np.ndarray]:
+        """Returns the probability of each label for each word, float32 `[words, L]` a sentence.
 
         Args:
             sentences: Lists of words, none of them empty. A sentence without words gets no labels.
             progress: Called with the number of windows done since the last call.
 
         Raises:
-            ValueError: If a sentence is no list of words; the message names it.
+            ValueError: If a sentence is not a list of words; the message names it.
         """
-        return [[self.labels[i] for i in rows.argmax(-1)] for rows in self.probabilities(sentences, progress)]
-
-    def probabilities(
-        self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
-    ) -> list[np.ndarray]:
-        """The probability of each label for each word, float32 `[words, L]` a sentence; arguments as for `tag`."""
         tokens, first_subwords, owners = windows(sentences, self.tokenizer, self.max_tokens)
         rows = {"token_ids": tokens}
         if "character_ids" in self.inputs:
@@ -44,13 +40,18 @@ class WordTagger(Predictor):
             found[owner].append(probabilities[places])
         return [np.concatenate(parts) for parts in found]
 
+    def word_labels(
+        self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
+    ) -> list[list[str]]:
+        """Returns the most probable label of each word; arguments and errors as for `probabilities`."""
+        return [[self.labels[i] for i in rows.argmax(-1)] for rows in self.probabilities(sentences, progress)]
+
     def _make_service(self, limits):
         from zoo.tf.predictor_service import LabellingService
 
         return LabellingService(self, limits)
 
-    def _ask(self, signature, probes):
-        """To the words of some texts, this tagger's rows of probabilities, and an exported one's labels and theirs."""
+    def _compare(self, signature, probes):
         sentences = [text.split() for text in probes]
         width = max(map(len, sentences))
         words = np.array([[*sentence, *[""] * (width - len(sentence))] for sentence in sentences])

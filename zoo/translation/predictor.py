@@ -15,14 +15,12 @@ from zoo.corpora.batching import length_sorted_chunks, original_order, power_of_
 from zoo.limits import after
 from zoo.models.compiling import compiled
 from zoo.models.seq2seq import Seq2Seq
-from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import Saveable, restored_model
+from zoo.serving.predictor import Predictor
 from zoo.text.checks import checked_texts
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
 from zoo.translation.segments import join_segments, split_text
 
-MAX_EXTRA_TOKENS = 50  # A translation has at most this many tokens more than its source: Vaswani et al. 2017, 6.1.
 _SHORTEST = 16  # Source positions, where each shape is compiled anew.
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 
@@ -34,7 +32,7 @@ class Translation(NamedTuple):
     score: float
 
 
-class Translator(Saveable):
+class Translator(Predictor):
     """A Seq2Seq model with its vocabulary.
 
     Args:
@@ -47,7 +45,9 @@ class Translator(Saveable):
             shape takes seconds the first time, so batches are padded to few shapes; see `warm_up`.
     """
 
-    task = "translation"
+    task, model_class, config_class = "translation", Seq2Seq, ModelConfig
+    card_fields = ("max_source_tokens",)
+    max_extra_tokens = 50  # A translation has at most this many more than its source: Vaswani et al. (2017), 6.1.
 
     def __init__(
         self,
@@ -62,9 +62,9 @@ class Translator(Saveable):
             raise ValueError(
                 "Model and vocabulary must have the same size. Received: "
                 f"model.config.vocabulary_size={model.config.vocabulary_size}, "
-                f"tokenizer.vocabulary_size={tokenizer.vocabulary_size}. They come from two different trainings."
+                f"tokenizer.vocabulary_size={tokenizer.vocabulary_size}. They come from two different training runs."
             )
-        self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
+        super().__init__(model, tokenizer, card)
         self.max_source_tokens, self.batch_tokens, self.jit_compile = max_source_tokens, batch_tokens, jit_compile
         self._compiled = {}
 
@@ -130,7 +130,7 @@ class Translator(Saveable):
         generator = keras.random.SeedGenerator(seed)
 
         def seeded(source, limits):  # Drawn out here, so that no seed needs a graph of its own.
-            shape = (source.shape[1] + MAX_EXTRA_TOKENS, len(source))
+            shape = (source.shape[1] + self.max_extra_tokens, len(source))
             return search(source, limits, keras.random.uniform(shape, dtype="float32", seed=generator))
 
         return [candidates[0].text for candidates in self.decode(texts, seeded, 1)]
@@ -142,11 +142,18 @@ class Translator(Saveable):
             self._compiled["attention"] = attention_function(self.model)
         return align_words(self._compiled["attention"], self.tokenizer, texts, translations)
 
-    def full_card(self) -> dict:
-        """See `Saveable`."""
-        return {**super().full_card(), "max_source_tokens": self.max_source_tokens}
-
-    def export(self, folder: str | os.PathLike, **options) -> dict:
+    def export(
+        self,
+        folder: str | os.PathLike,
+        *,
+        beam_size: int = 4,
+        length_penalty: float = 0.6,
+        num_return: int = 1,
+        alignments: bool = False,
+        text: bool = True,
+        pairs: Sequence[tuple[str, str]] = (),
+        **limits,
+    ) -> dict:
         """Writes a SavedModel folder that translates without this package, whole or not at all; returns its card.
 
         Its default signature takes `text`, string `[B]`, and gives `translations`, string `[B]`, and `scores`, float32
@@ -159,17 +166,30 @@ class Translator(Saveable):
             num_return: Above 1, the texts' signature also gives `n_best` and `n_best_scores`, `[B, num_return]`.
             alignments: Whether it also gives `alignments`: pairs "source-target" of word numbers, for the best.
             text: Whether there is a signature on texts, which needs tensorflow-text, here and where it is loaded.
-            max_bytes, max_seconds: See `zoo.limits.Limits`; ids have only the second.
-            pairs: Source and reference sentences to score what was written; the scores go into the card.
+            pairs: Source and reference sentences to score the written model; the scores go into the card.
+            limits: `max_bytes` and `max_seconds` of `zoo.limits.Limits`; ids have only the second.
 
         Raises:
             ValueError: If `folder` exists, or an option does not fit.
             ImportError: If tensorflow-text is not installed.
-            RuntimeError: If what was written does not translate as this translator does. It is not kept.
+            RuntimeError: If the written model does not translate as this translator does. It is not kept.
         """
-        from zoo.translation.serving import export
+        if alignments and not text:
+            raise ValueError(
+                "Alignments are between words, which only a model with text=True has. Leave out one of both."
+            )
+        search = {"beam_size": beam_size, "length_penalty": length_penalty, "num_return": num_return}
+        return super().export(folder, search=search, alignments=alignments, text=text, pairs=pairs, **limits)
 
-        return export(self, folder, **options)
+    def _make_service(self, limits, search, alignments, text, pairs):
+        from zoo.translation.export import translation_service
+
+        return translation_service(self, limits, search, alignments, text)
+
+    def _check_service(self, limits, folder, search, alignments, text, pairs):
+        from zoo.translation.export import check_export
+
+        return {"search": search, "exported_scores": check_export(self, limits, folder, search, pairs)}
 
     def search(
         self, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6, jit_compile: bool = False
@@ -223,7 +243,7 @@ class Translator(Saveable):
         if self._few_shapes():
             source = np.pad(source, ((0, power_of_two(len(rows)) - len(rows)), (0, 0)))
         lengths = np.count_nonzero(source, axis=1).astype("int32")
-        return source, np.where(lengths, lengths + MAX_EXTRA_TOKENS, 1)
+        return source, np.where(lengths, lengths + self.max_extra_tokens, 1)
 
     def _compiled_search(self, name, options, jit_compile):
         key = (name, jit_compile, *sorted(options.items()))
@@ -233,7 +253,7 @@ class Translator(Saveable):
 
     def _found(self, name, options, source, limits, uniforms=None, each_step=None):
         search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
-        num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + MAX_EXTRA_TOKENS
+        num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + self.max_extra_tokens
         step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
         step = step if each_step is None else after(each_step, step)
         drawn = {} if uniforms is None else {"uniforms": uniforms}
@@ -250,10 +270,3 @@ def _chosen(num_return, beam_size, length_penalty):
     if beam_size == 1:
         return "greedy", {}
     return "beam", {"beam_size": beam_size, "length_penalty": float(length_penalty), "num_return": num_return}
-
-
-def from_checkpoint(checkpoint: Checkpoint) -> Translator:
-    """The translator that a checkpoint describes."""
-    model = restored_model(checkpoint, Seq2Seq, ModelConfig)
-    longest = checkpoint.card.get("max_source_tokens", 128)
-    return Translator(model, Tokenizer(checkpoint.vocabulary), checkpoint.card, longest)

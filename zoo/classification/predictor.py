@@ -7,23 +7,23 @@ import numpy as np
 from zoo.config import ClassifierConfig
 from zoo.corpora.labelled_corpus import framed_rows
 from zoo.models.classifier import Classifier
-from zoo.serving.predictor import Predictor
+from zoo.serving.encoder_predictor import EncoderPredictor
 from zoo.text.checks import checked_texts
 
 Text = str | Sequence[str]
 
 
-class TextClassifier(Predictor):
-    """A `zoo.models.classifier.Classifier` with its vocabulary and the names of its classes; see `Predictor`."""
+class TextClassifier(EncoderPredictor):
+    """A `zoo.models.classifier.Classifier` with its vocabulary and the names of its classes."""
 
     task, model_class, config_class = "classification", Classifier, ClassifierConfig
 
     def classify(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> list[tuple[str, float]]:
-        """The most probable class of each text and its probability.
+        """Predicts the class of each text; returns (class, its probability).
 
         Args:
             texts: A list of strings of any kind, empty ones too; for a model of pairs, of pairs of strings. Texts of
-                more than `max_tokens` tokens are cut; `truncated` of `rows` counts them.
+                more than `max_tokens` tokens are cut; `rows` tells which.
             progress: Called with the number of texts done since the last call.
 
         Raises:
@@ -33,13 +33,13 @@ class TextClassifier(Predictor):
         return [(self.labels[row.argmax()], float(row.max())) for row in probabilities]
 
     def probabilities(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> np.ndarray:
-        """The probability of each class, float32 `[N, C]`, in the order of `labels`; arguments as for `classify`."""
+        """Returns the probability of each class, float32 `[N, C]`, in the order of `labels`; see `classify`."""
         tokens, segments, _ = self.rows(texts)
         found = self.predict({"token_ids": tokens, "segment_ids": segments}, progress)
         return np.stack(found) if found else np.zeros((0, len(self.labels)), "float32")
 
     def rows(self, texts: Sequence[Text]):
-        """Texts as the model reads them: ids, segments, and the numbers of the texts that were cut."""
+        """Encodes texts as the model reads them: ids, segments, and the numbers of the texts that were cut."""
         return encode_texts(texts, self.tokenizer, self.model.config.num_texts > 1, self.max_tokens)
 
     def _make_service(self, limits):
@@ -47,8 +47,7 @@ class TextClassifier(Predictor):
 
         return ClassificationService(self, limits)
 
-    def _ask(self, signature, probes):
-        """To some texts, this classifier's rows of probabilities, and an exported one's labels and probabilities."""
+    def _compare(self, signature, probes):
         pairs = self.model.config.num_texts > 1
         texts = [*zip(probes, probes[::-1])] if pairs else probes
         found = signature(**dict(zip(("text", "second"), map(list, zip(*texts)) if pairs else [texts])))
@@ -56,7 +55,7 @@ class TextClassifier(Predictor):
 
 
 def encode_texts(texts, tokenizer, pairs, max_tokens):
-    """`framed_rows` of strings, or with `pairs` of pairs of them."""
+    """Encodes strings, or with `pairs` pairs of strings, by `framed_rows`."""
     if not pairs:
         sides = [checked_texts(texts)]
     else:

@@ -11,22 +11,20 @@ from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
 from zoo.parsing.sentences import joined, window_words, words_of
 from zoo.parsing.trees import Tree, bracketed, to_tree
-from zoo.serving.predictor import PROBES, Predictor
+from zoo.serving.encoder_predictor import PROBES, EncoderPredictor
 from zoo.serving.saved_model import refuse
-from zoo.storage.checkpoints import Checkpoint
-from zoo.storage.saving import restored_model
-from zoo.text.vocabularies import Vocabulary, read_vocabulary
+from zoo.text.vocabularies import Vocabulary
 
 
-class TreeParser(Predictor):
-    """A `zoo.models.span_parser.SpanParser` with its vocabulary and the names of its labels and tags; see `Predictor`.
+class TreeParser(EncoderPredictor):
+    """A `zoo.models.span_parser.SpanParser` with its vocabulary and the names of its labels and tags.
 
     Sentences of more than `max_tokens` tokens are parsed in windows of as many whole words as fit, whose trees stand
     side by side under the root.
 
     Args:
-        model, tokenizer, labels, card, max_tokens, batch_tokens: As for `Predictor`. The first label is that of no
-            constituent, others are chains as in `zoo.parsing.trees.Spans`.
+        model, tokenizer, labels, card, max_tokens, batch_tokens: As for `EncoderPredictor`. The first label is that
+            of no constituent, others are chains as in `zoo.parsing.trees.Spans`.
         tags: Names of the tags.
         threshold: The tree is that with the largest sum, over its constituents, of their probability less this: about
             the one with the most constituents right (Goodman 1996). Smaller ones find more constituents and are wrong
@@ -37,6 +35,7 @@ class TreeParser(Predictor):
     """
 
     task, model_class, config_class = "parsing", SpanParser, SpanParserConfig
+    card_fields = (*EncoderPredictor.card_fields, "tags", "threshold")
 
     def __init__(
         self,
@@ -55,18 +54,10 @@ class TreeParser(Predictor):
         self.tags, self.threshold = list(tags), threshold
         self._best = compiled(model, self.best)
 
-    @classmethod
-    def from_checkpoint(cls, checkpoint: Checkpoint) -> "TreeParser":
-        """The one that a checkpoint describes."""
-        model, card = restored_model(checkpoint, cls.model_class, cls.config_class), checkpoint.card
-        names = card["labels"], card["tags"]
-        vocabulary = read_vocabulary(checkpoint.vocabulary)
-        return cls(model, vocabulary, *names, card, card["max_tokens"], threshold=card["threshold"])
-
     def parse(
         self, sentences: Sequence[str | Sequence[str]], progress: Callable[[int], None] | None = None
     ) -> list[Tree | None]:
-        """The best tree of each sentence over exactly its words, under the root TOP.
+        """Predicts the best tree of each sentence over exactly its words, under the root TOP.
 
         Args:
             sentences: Texts, which are split into words as the Penn treebank is, or lists of words. Of a sentence
@@ -80,7 +71,7 @@ class TreeParser(Predictor):
         tokens, places, owners = windows(escaped_words, self.tokenizer, self.max_tokens)
         parts, rows = window_words(words, places, owners), self._rows(tokens, places, escaped_words)
         trees = [None] * len(parts)
-        for chunk, (scores, labels, tags) in self.answers(self._best, rows, progress):
+        for chunk, (scores, labels, tags) in self.outputs(self._best, rows, progress):
             lengths = rows["boundary_ids"].lengths[chunk] - 1
             for row, spans, own_labels, own_tags in zip(chunk, best_trees(scores, lengths), labels, tags):
                 numbers = ((span, own_labels[span_number(*span)]) for span in spans)
@@ -90,7 +81,7 @@ class TreeParser(Predictor):
         return joined(trees, owners, len(words))
 
     def _rows(self, tokens, places, sentences):
-        """What the model reads of windows, by the names of `inputs`."""
+        """Returns what the model reads of windows, by the names of `inputs`."""
         rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
         if "character_ids" in self.inputs:
             rows["character_ids"] = window_characters(tokens, places, sentences)
@@ -117,8 +108,8 @@ class TreeParser(Predictor):
 
         return ParsingService(self, limits)
 
-    def _check_served(self, folder, max_bytes):
-        """What was written must give the same trees; see `Predictor`."""
+    def _check_service(self, limits, folder):
+        """The SavedModel must give the same trees."""
         import tensorflow as tf
 
         signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
@@ -130,7 +121,3 @@ class TreeParser(Predictor):
             if served.decode() != expected:
                 refuse("parser", words, expected, served.decode())
         return {}
-
-    def full_card(self) -> dict:
-        """See `Saveable`."""
-        return {**super().full_card(), "tags": self.tags, "threshold": self.threshold}
