@@ -23,7 +23,7 @@ SCORE = {"value", "metric", "data", "signature"}
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit status: 1 if something is not well, 2 for what the caller can mend."""
-    return command_line.run(_parser(), arguments, backend=False)
+    return command_line.run(parser(), arguments, backend=False)
 
 
 def run_list(options) -> None:
@@ -141,9 +141,10 @@ def _score_line(score):
     return f"{score['value']:.2f}{interval} {score['metric']}, {score['data']}: {score['signature']}{search}"
 
 
-def _parser():
-    parser = argparse.ArgumentParser(prog="python -m zoo", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands."""
+    found = argparse.ArgumentParser(prog="python -m zoo", description=__doc__)
+    commands = found.add_subparsers(required=True, metavar="COMMAND")
     add_command(commands, "list", run_list)
     show = add_command(commands, "show", run_show)
     show.add_argument("name", metavar="NAME", help="name, folder or address of a checkpoint")
@@ -156,7 +157,7 @@ def _parser():
     plan = add_command(commands, "plan", run_plan)
     plan.add_argument("task", choices=zoo.tasks())
     plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
-    return parser
+    return found
 
 
 if __name__ == "__main__":
