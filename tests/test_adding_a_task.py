@@ -37,8 +37,8 @@ def test_the_page_adds_a_task(command, tmp_path, capsys):
     assert "capitals" in zoo.tasks()
     for name, count, seed in (("train", 300, 1), ("dev", 40, 2), ("test", 40, 3)):
         (tmp_path / f"{name}.txt").write_text("\n".join(sentences(count, seed)) + "\n", "utf-8")
-    changes = "model.vocabulary_size=280 model.num_layers=1 model.hidden_dim=32 model.intermediate_dim=32"
-    changes += " training.batch_tokens=512 training.steps=120 training.evaluate_every=60 training.warmup_steps=10"
+    changes = "model.vocabulary_size=320 model.num_layers=1 model.hidden_dim=32 model.intermediate_dim=32 model.dropout=0"
+    changes += " training.batch_tokens=512 training.steps=200 training.evaluate_every=100 training.warmup_steps=10"
     changes += " training.cooldown_steps=60 training.peak_learning_rate=0.01 training.label_smoothing=0"
     options = [part for change in changes.split() for part in ("--set", change)]
     data = ["--data", str(tmp_path / "train.txt"), "--dev-data", str(tmp_path / "dev.txt")]
