@@ -234,12 +234,12 @@ class Recipe:
     """A model, its training, and the publication that the numbers come from.
 
     Args:
-        model: The configuration of the model that a task trains.
+        model: A `ModelConfig`, or the configuration of the model of another task.
         training: How it is trained.
         source: Where the numbers come from.
     """
 
-    model: ModelConfig | EncoderConfig = field(default_factory=ModelConfig)
+    model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     source: str = ""
 

@@ -80,7 +80,7 @@ class Predictor:
             RuntimeError: If the written model does not predict what this predictor does. It is not kept.
         """
         limits = Limits(**{name: options.pop(name) for name in ("max_bytes", "max_seconds") if name in options})
-        make = functools.partial(self._make_service, limits, **options)
+        make = functools.partial(self._make_service, **options)
         check = functools.partial(self._check_service, limits, **options)
         return write_service(folder, make, check, self.full_card(), limits)
 
