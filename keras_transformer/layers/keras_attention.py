@@ -1,9 +1,7 @@
-"""Weights of `keras.layers.MultiHeadAttention` and of our layer, in pairs."""
-
-from collections.abc import Iterator
-from typing import Any
+"""Weights from `keras.layers.MultiHeadAttention` to our layer and back."""
 
 import keras
+from keras import ops
 
 _PROJECTIONS = {  # Of Keras's layer and of ours.
     "query": "query_dense",
@@ -14,27 +12,32 @@ _PROJECTIONS = {  # Of Keras's layer and of ours.
 }
 
 
-def build_like(layer: keras.layers.Layer, other: keras.layers.Layer) -> None:
-    """Builds `layer` for the shapes that the built attention layer `other` was built for."""
-    config = other.get_build_config()
-    shapes = config.get("shapes_dict") or {"query_shape": config["input_shape"]}
-    shapes = {name: shape for name, shape in shapes.items() if shape is not None}
-    layer.build(**{"value_shape": shapes["query_shape"], **shapes})
+def copy_weights(source: keras.layers.Layer, target: keras.layers.Layer) -> keras.layers.Layer:
+    """Builds `target` for the shapes of `source`, if that is built, and gives it its kernels and biases.
 
-
-def paired_weights(theirs: keras.layers.MultiHeadAttention, ours: keras.layers.Layer) -> Iterator[tuple[Any, Any]]:
-    """Yields each weight of Keras's layer with ours, which holds the same numbers in another shape.
+    One of them is Keras's layer, the other ours; returns `target`.
 
     Raises:
-        ValueError: If one of them has other weights than projections have, such as those of LoRA or quantization.
+        ValueError: If `source` has other weights than kernels and biases, such as those of LoRA or quantization.
     """
-    own = {"/".join(weight.path.split("/")[-2:]): weight for weight in ours.weights if "seed" not in weight.path}
-    found = [weight for weight in theirs.weights if "seed" not in weight.path]
-    names = [weight.path.split("/")[-2:] for weight in found]
-    translated = [f"{_PROJECTIONS.get(layer)}/{name}" for layer, name in names]
-    if sorted(translated) != sorted(own):
+    if not source.built:
+        return target
+    config = source.get_build_config()
+    shapes = config.get("shapes_dict") or {"query_shape": config["input_shape"]}
+    shapes = {name: shape for name, shape in shapes.items() if shape is not None}
+    target.build(**{"value_shape": shapes["query_shape"], **shapes})
+    found, wanted = _by_name(source), _by_name(target)
+    if found.keys() != wanted.keys():
         raise ValueError(
             "Only kernels and biases can be converted. "
-            f"Received: {['/'.join(name) for name in names]} and {sorted(own)}. Merge LoRA or quantized weights first."
+            f"Received: {sorted(found)}. Merge weights of LoRA or quantization first."
         )
-    yield from ((weight, own[name]) for weight, name in zip(found, translated))
+    for name, weight in wanted.items():
+        weight.assign(ops.reshape(found[name], weight.shape))
+    return target
+
+
+def _by_name(layer):
+    """Weights by our names of projections: "query_dense/kernel"."""
+    paths = [(weight.path.split("/")[-2:], weight) for weight in layer.weights]
+    return {f"{_PROJECTIONS.get(owner, owner)}/{name}": w for (owner, name), w in paths if "seed" not in w.path}

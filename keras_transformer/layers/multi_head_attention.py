@@ -5,19 +5,18 @@ import math
 import keras
 from keras import ops
 
+from keras_transformer.layers.attention_heads import AttentionHeads
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.keras_attention import build_like, paired_weights
+from keras_transformer.layers.keras_attention import copy_weights
 from keras_transformer.layers.projection import ProjectionOptions
 from keras_transformer.ops import masks
-from keras_transformer.ops.attention import attend, attention_scores
 from keras_transformer.ops.axes import AttentionAxes
-from keras_transformer.ops.blockwise import LONG, blockwise_attention
-from keras_transformer.ops.cache import KVCache, write
+from keras_transformer.ops.cache import KVCache, check_writing, fold_beams, unfold_beams, write
 from keras_transformer.ops.visibility import Visibility
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(AttentionHeads):
     """Attention in N heads (Vaswani et al. 2017, section 3.2.2).
 
         MultiHead(Q, K, V) = Concat(head_1, ..., head_N) W_O,  head_n = Attention(Q W_Q, K W_K, V W_V)
@@ -26,8 +25,7 @@ class MultiHeadAttention(keras.layers.Layer):
     Keras's layer, and so are the outputs, but for queries that see nothing. Projections are plain `Dense` layers: their
     initial weights get the fans of a `[D, N * H]` matrix, and constraints see such matrices.
 
-    A subclass changes how queries and keys meet, in one of three methods: `_place` (rotary positions), `_bias` (ALiBi)
-    and `_scores` (anything else, with learned weights too).
+    A subclass changes how queries and keys meet by one of the methods of `AttentionHeads`.
 
     Args:
         num_heads: Heads N.
@@ -190,7 +188,7 @@ class MultiHeadAttention(keras.layers.Layer):
             query, value, key, value_mask, key_mask = map(self._axes.fold, (query, value, key, value_mask, key_mask))
         rows, steps = ops.shape(query)[:2]
         if cache is not None:
-            query, value, key = (self._fold_beams(x, cache) for x in (query, value, key))
+            query, value, key = (fold_beams(x, cache, self.num_heads) for x in (query, value, key))
         beams = ops.shape(query)[1] // steps if writes else 1
         query_heads = self._heads(self.query_dense, query, packing)
         positions = masks.query_positions(ops.shape(query_heads)[2], 0 if cache_index is None else cache_index, beams)
@@ -207,7 +205,7 @@ class MultiHeadAttention(keras.layers.Layer):
         outputs = self._project_out(heads, query, visible, packing)
         if cache is not None:
             outputs = ops.reshape(outputs, (rows, steps, outputs.shape[-1]))
-            weights = self._unfold_beams(weights, rows, steps) if return_attention_scores else None
+            weights = unfold_beams(weights, rows, steps) if return_attention_scores else None
         if not self._axes.plain:
             outputs = self._axes.unfold(outputs, inputs[0])
             weights = self._axes.unfold_scores(weights, *inputs) if return_attention_scores else None
@@ -265,61 +263,13 @@ class MultiHeadAttention(keras.layers.Layer):
 
         Outputs are the same, but for queries that may see nothing, which give zeros here.
         """
-        converted = cls.from_config(layer.get_config())
-        if layer.built:
-            build_like(converted, layer)
-            for theirs, ours in paired_weights(layer, converted):
-                ours.assign(ops.reshape(theirs, ours.shape))
-        return converted
+        return copy_weights(layer, cls.from_config(layer.get_config()))
 
     def to_keras(self) -> keras.layers.MultiHeadAttention:
         """Converts to `keras.layers.MultiHeadAttention`, with the weights if this layer is built."""
         config = self.get_config()
         del config["flash_attention"]  # Another way to the same outputs, which Keras does not offer everywhere.
-        converted = keras.layers.MultiHeadAttention.from_config(config)
-        if self.built:
-            build_like(converted, self)
-            for theirs, ours in paired_weights(converted, self):
-                theirs.assign(ops.reshape(ours, theirs.shape))
-        return converted
-
-    def _place(self, heads, positions):
-        """Hook: queries and keys `[B, N, T, H]` of steps at int32 positions `[T]`, as they go into the scores."""
-        return heads
-
-    def _bias(self, query_positions, key_positions):
-        """Hook: what is added to scores, `[B, N, T, S]` or broadcastable to it, by position; nothing that learns."""
-        return None
-
-    def _scores(self, query, key, query_positions, key_positions):
-        """Hook: float32 scores `[B, N, T, S]` of queries `[B, N, T, H]` and keys `[B * N, S, H]`.
-
-        What overrides it may use weights. All scores are then made at once.
-        """
-        return attention_scores(query, key)
-
-    def _attend(self, query, keys, values, seen, training, return_scores):
-        """Heads `[B, N, T, H']`, the weights or None, and which queries see anything."""
-        dropping = self.dropout and training
-        if self._in_blocks(query.shape[2], keys.shape[1], return_scores or dropping):
-            bias = None if type(self)._bias is MultiHeadAttention._bias else self._bias
-            heads, visible = blockwise_attention(query, keys, values, seen, bias)
-            return heads, None, visible
-        scores = self._scores(query, keys, seen.query_positions, seen.key_positions)
-        bias, mask = self._bias(seen.query_positions, seen.key_positions), seen.rows()
-        if bias is not None:
-            scores = scores + ops.cast(bias, "float32")
-        heads, weights = attend(scores, values, mask, self.dropout_layer if dropping else None)
-        return heads, weights, seen.visible_rows()
-
-    def _in_blocks(self, steps, key_steps, weights_needed):
-        wanted = self.flash_attention
-        if wanted is None:
-            wanted = keras.config.is_flash_attention_enabled()
-        if weights_needed or type(self)._scores is not MultiHeadAttention._scores or wanted is False:
-            return False
-        long = isinstance(steps, int) and isinstance(key_steps, int) and steps * key_steps >= LONG
-        return bool(wanted) or long
+        return copy_weights(self, keras.layers.MultiHeadAttention.from_config(config))
 
     def _check_call(self, query, value, attention_mask, return_scores, cache, cache_index, packing):
         if value is None and cache is None:
@@ -337,51 +287,11 @@ class MultiHeadAttention(keras.layers.Layer):
                 "Caches and packed inputs need inputs [batch, steps, width]. "
                 f"Received: query.shape={tuple(query.shape)}."
             )
-        if cache is None or value is None:
-            return
-        if cache_index is None:
-            raise ValueError(
-                "`cache_index` is required to write a `cache`. Received: cache_index=None. "
-                "Pass the number of steps already written, or leave out `value` to read the cache."
-            )
-        cached = None if cache.key.shape[0] is None else cache.key.shape[0] // self.num_heads
-        if attention_mask is None and {query.shape[0], cached} - {None, query.shape[0]}:
-            raise ValueError(
-                "Beams that write a `cache` of their sentence need an `attention_mask` that tells them apart. "
-                f"Received: attention_mask=None, query.shape={tuple(query.shape)}, a cache of "
-                f"{cached} rows. See `keras_transformer.ops.ancestry.visible_slots`."
-            )
+        if cache is not None and value is not None:
+            check_writing(cache, cache_index, query, self.num_heads, attention_mask)
 
     def _dense(self, units, name, **keywords):
         return self._options.dense(units, name, self.dtype_policy, **keywords)
-
-    def _heads(self, dense, inputs, packing):
-        """Projects `[B, T, *]` to heads `[B, N, T, H]`."""
-        rows, steps = ops.shape(inputs)[:2] if packing is None else packing.shape
-        projected = dense(inputs) if packing is None else packing.unpack(dense(inputs))
-        heads = ops.reshape(projected, (rows, steps, self.num_heads, dense.units // self.num_heads))
-        return ops.transpose(heads, (0, 2, 1, 3))
-
-    def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
-        """The masks of all arguments as one `[B, N, T, S]`, or None."""
-        (batch, _, steps, _), key_steps = query_heads.shape, keys.shape[1]
-        masks.check_mask("value_mask", value_mask, (batch, key_steps))
-        masks.check_mask("key_mask", key_mask, (batch, key_steps))
-        padding = masks.merge(value_mask, key_mask)
-        padding = None if padding is None else ops.convert_to_tensor(padding)[:, None, None]
-        if attention_mask is not None:
-            attention_mask = masks.attention_mask(attention_mask, (batch, self.num_heads, steps, key_steps))
-        return masks.merge(padding, attention_mask)
-
-    def _fold_beams(self, x, cache):
-        """Makes the K beams of a sentence steps of one row, `[B * K, T, D]` to `[B, K * T, D]`: they share a cache."""
-        return None if x is None else ops.reshape(x, (ops.shape(cache.key)[0] // self.num_heads, -1, x.shape[-1]))
-
-    def _unfold_beams(self, weights, rows, steps):
-        """Weights `[B, N, K * T, S]` to `[B * K, N, T, S]`."""
-        batch, heads, _, key_steps = ops.shape(weights)
-        weights = ops.reshape(weights, (batch, heads, -1, steps, key_steps))
-        return ops.reshape(ops.transpose(weights, (0, 2, 1, 3, 4)), (rows, heads, steps, key_steps))
 
     def _project_out(self, heads, query, visible, packing):
         rows, _, steps = ops.shape(heads)[:3]

@@ -2,6 +2,7 @@
 
 import keras
 
+from keras_transformer.layers.block import returned
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
 
@@ -67,22 +68,29 @@ class TransformerStack(keras.layers.Layer):
         own = {"num_layers": self.num_layers, "skip_padding": self.skip_padding}
         return {**super().get_config(), **own, **self._block_arguments}
 
-    def _run(self, inputs, mask, inputs_mask, cache, **block_arguments):
-        """All blocks in turn; returns the outputs, and with a cache the new one too."""
+    def compute_output_shape(self, inputs_shape, memory_shape=None):
+        return inputs_shape
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
+
+    def _run(self, inputs, mask, inputs_mask, cache, return_attention_scores, **block_arguments):
+        """All blocks in turn; returns outputs, with the scores and new caches of all blocks if there are any."""
         mask = masks.attached_mask(inputs, mask, inputs_mask)
         packing = self._packing(inputs, mask) if cache is None else None
-        x, caches = inputs if packing is None else packing.pack(inputs), []
+        x, scores, caches = inputs if packing is None else packing.pack(inputs), [], []
         for i, block in enumerate(self.blocks):
-            if cache is None:
-                x = block(x, inputs_mask=mask, packing=packing, **block_arguments)
-            else:
-                x, block_cache = block(x, cache=cache[i], **block_arguments)
-                caches.append(block_cache)
+            where = {"inputs_mask": mask, "packing": packing} if cache is None else {"cache": cache[i]}
+            x = block(x, return_attention_scores=return_attention_scores, **where, **block_arguments)
+            x, *others = x if isinstance(x, tuple) else (x,)
+            if return_attention_scores:
+                scores.append(others.pop(0))
+            caches.extend(others)
         if self.norm is not None:
             x = self.norm(x)
         if packing is not None:
             x = packing.unpack(x)
-        return x if cache is None else (x, tuple(caches))
+        return returned(x, tuple(scores) or None, tuple(caches) or None)
 
     def _packing(self, x, mask):
         """Where the real steps of x `[B, T, D]` are, if it skips padding. A single row is taken to have none."""
