@@ -27,13 +27,10 @@ class Decoder(TransformerStack):
             that `inputs` carries.
         attention_mask: A pattern of self-attention beyond padding; see `DecoderBlock`.
         use_causal_mask: Whether step t sees target steps up to t only.
-        return_attention_scores: Whether to return the attention weights of all blocks as well.
-        cache: Tuple of N caches of `init_cache`; inputs are then the steps from `cache_index` on.
-        cache_index: Integer scalar, the number of steps already in the cache.
+        return_attention_scores, cache, cache_index: As for `Encoder`.
 
     Returns:
-        Float `[B, T, D]`; or a tuple of it, the weights that each `DecoderBlock` returns, as a tuple, if they are
-        wanted, and the new caches if there are any.
+        As `Encoder` does, with the weights and caches of `DecoderBlock`.
 
     Raises:
         ValueError: See `DecoderBlock`.
