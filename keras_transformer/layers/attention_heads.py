@@ -44,7 +44,7 @@ class AttentionHeads(keras.layers.Layer):
         if bias is not None:
             scores = scores + ops.cast(bias, "float32")
         heads, weights = attend(scores, values, mask, self.dropout_layer if dropping else None)
-        return heads, weights, seen.visible_rows()
+        return heads, weights, None if seen.every_query_sees else masks.visible_rows(mask)
 
     def _in_blocks(self, steps, key_steps, weights_needed):
         wanted = self.flash_attention

@@ -282,6 +282,11 @@ class MultiHeadAttention(AttentionHeads):
                 "Flash attention has no attention weights to return. "
                 "Received: flash_attention=True, return_attention_scores=True. Leave out one of them."
             )
+        if self.flash_attention and type(self)._scores is not AttentionHeads._scores:
+            raise ValueError(
+                "Flash attention makes no scores but its own. "
+                f"Received: flash_attention=True in {type(self).__name__}, which overrides `_scores`. Leave it out."
+            )
         if not self._axes.plain and not (cache is None and packing is None):
             raise ValueError(
                 "Caches and packed inputs need inputs [batch, steps, width]. "

@@ -103,6 +103,8 @@ def test_a_bias_works_in_blocks():
     outputs = [checks.numpy(layer(X, X, use_causal_mask=True)) for layer in layers]
     np.testing.assert_allclose(*outputs, atol=1e-6)
     assert blockwise.LONG > T * T
+    with pytest.raises(ValueError, match="Flash attention makes no scores but its own.*Additive"):
+        Additive(N, 4, flash_attention=True)(X, X)
 
 
 def test_a_stack_of_a_variant():
