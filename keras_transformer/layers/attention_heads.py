@@ -68,7 +68,7 @@ class AttentionHeads(keras.layers.Layer):
         masks.check_mask("value_mask", value_mask, (batch, key_steps))
         masks.check_mask("key_mask", key_mask, (batch, key_steps))
         padding = masks.merge(value_mask, key_mask)
-        padding = None if padding is None else ops.convert_to_tensor(padding)[:, None, None]
+        padding = None if padding is None else ops.expand_dims(padding, (1, 2))  # LiteRT has no slice that adds axes.
         if attention_mask is not None:
             attention_mask = masks.attention_mask(attention_mask, (batch, self.num_heads, steps, key_steps))
         return masks.merge(padding, attention_mask)

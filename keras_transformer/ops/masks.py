@@ -84,7 +84,8 @@ def attention_mask(mask: Any, shape: tuple) -> Any:
             )
         mask = ops.cast(mask, "bool")
     mask = ops.convert_to_tensor(mask)
-    return mask[None, None] if len(mask.shape) == 2 else mask[:, None] if len(mask.shape) == 3 else mask
+    missing = {2: (0, 1), 3: (1,), 4: ()}[len(mask.shape)]
+    return ops.expand_dims(mask, missing) if missing else mask
 
 
 def check_mask(name: str, mask: Any, *expected: tuple) -> None:

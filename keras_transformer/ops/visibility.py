@@ -36,7 +36,7 @@ class Visibility:
             if mask is not None and mask.shape[2] != 1:
                 batch, heads, _, keys = ops.shape(mask)
                 mask = ops.slice(mask, (0, 0, start, 0), (batch, heads, steps, keys))
-        return masks.merge(mask, *(rule[None, None] for rule in self._rules(positions)))
+        return masks.merge(mask, *(ops.expand_dims(rule, (0, 1)) for rule in self._rules(positions)))
 
     def visible_rows(self) -> Any:
         """Boolean `[B, N, T, 1]`: queries that see at least one key; None if all do."""
