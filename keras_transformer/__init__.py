@@ -5,6 +5,7 @@ from keras_transformer_guard import check as _check
 _check()
 
 from keras_transformer.layers.attention_pooling import AttentionPooling
+from keras_transformer.layers.block import BlockScores
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
@@ -21,6 +22,7 @@ from keras_transformer.verification import verify
 __all__ = [
     "AttentionPooling",
     "BlockCache",
+    "BlockScores",
     "Decoder",
     "DecoderBlock",
     "Encoder",
