@@ -2,8 +2,8 @@
 
     python benchmarks/faults.py [NAME ...]
 
-A small Transformer written by hand, causal or not, in which one mistake that people make is planted at a time; and sound
-models of other kinds, in which nothing must be found. Prints for each which probes failed.
+A small Transformer written by hand, causal or not, in which one mistake that people make is planted at a time; and
+sound models of other kinds, in which nothing must be found. Prints for each which probes failed.
 """
 
 import argparse
@@ -78,10 +78,7 @@ class Attention(layers.Layer):
             own = ops.broadcast_to(own, (1, 1, steps, steps))
             allowed = own if allowed is None else ops.logical_and(allowed, own)
         axis = {"softmax over queries": 2, "softmax over heads": 1}.get(fault, -1)
-        if allowed is None:
-            weights = ops.softmax(scores, axis=axis)
-        else:
-            weights = _masked(scores, allowed, axis, fault)
+        weights = ops.softmax(scores, axis=axis) if allowed is None else _masked(scores, allowed, axis, fault)
         if fault == "dropout at inference":
             weights = keras.random.dropout(weights, 0.3, seed=self.dropout.seed_generator)
         outputs = ops.einsum("bnts,bsnh->btnh", weights, value)
@@ -182,8 +179,13 @@ class Forgets(layers.Layer):
     def call(self, x):
         return x * self.factor
 
+    def get_config(self):
+        config = super().get_config()
+        config.pop("factor", None)
+        return config
 
-def transformer(fault="", causal=False, pooled=False):
+
+def transformer(fault="", causal=False):
     keras.utils.set_random_seed(1)
     ids = keras.Input((None,), dtype="int32")
     x = Positions(fault)(layers.Embedding(VOCABULARY, WIDTH, mask_zero=fault != "mask_zero forgotten")(ids))
@@ -194,7 +196,7 @@ def transformer(fault="", causal=False, pooled=False):
         x = Step(fault)(x)
         inner = layers.Dense(WIDTH)(layers.Dense(32, activation="relu")(x))
         x = layers.LayerNormalization()(layers.Add()([x, inner]))
-    if pooled or fault == "mean counts padding":
+    if fault == "mean counts padding":
         x = layers.GlobalAveragePooling1D()(x)
     return keras.Model(ids, layers.Dense(5)(x))
 
@@ -214,27 +216,32 @@ def sound(kind):
     return keras.Model(ids, layers.Dense(5)(x))
 
 
-BOTH = """softmax over queries|softmax over heads|mask added after the softmax|mask multiplied after the softmax
+FAULTS = """softmax over queries|softmax over heads|mask added after the softmax|mask multiplied after the softmax
 mask multiplied before the softmax|mask too small|inverted mask|mask of the queries|last real step masked
 mask ignored in a graph|mask dropped after the first block|mask_zero forgotten|mask of 1e9 in half precision
-first five steps only|sees itself only|attention over the batch|heads mixed by a wrong reshape|dropout at inference
-positions by example|positions from the end|positions of half precision|statistics of the batch
-normalised over the steps|squares overflow|epsilon vanishes|factor not saved|no scale"""
-CAUSAL = "sees one step ahead|does not see itself|does not see the previous step|transposed causal mask|next step leaks"
+first five steps only|sees itself only|does not see the previous step|attention over the batch
+heads mixed by a wrong reshape|dropout at inference|positions by example|positions from the end
+positions of half precision|statistics of the batch|normalised over the steps|squares overflow|epsilon vanishes
+factor not saved|mean counts padding|no scale"""
+CAUSAL = """softmax over queries|softmax over heads|mask added after the softmax|mask multiplied after the softmax
+mask multiplied before the softmax|mask too small|inverted mask|last real step masked|mask of 1e9 in half precision
+first five steps only|sees itself only|does not see the previous step|heads mixed by a wrong reshape
+normalised over the steps|sees one step ahead|does not see itself|transposed causal mask|next step leaks"""
 SOUND = """sound: embedding and dense|sound: GRU, last state|sound: GRU, every step|sound: mean of vectors
 sound: causal convolution"""
 
 
 def cases():
-    for name in SOUND.replace("\n", "|").split("|"):
+    for name in _names(SOUND):
         yield name, functools.partial(sound, name), "every step" in name or "causal" in name
-    for causal in (False, True):
+    for causal, faults in ((False, FAULTS), (True, CAUSAL)):
         yield "sound: Transformer" + ", causal" * causal, functools.partial(transformer, "", causal), causal
-        for fault in BOTH.replace("\n", "|").split("|"):
+        for fault in _names(faults):
             yield fault + ", causal" * causal, functools.partial(transformer, fault, causal), causal
-    yield "mean counts padding", functools.partial(transformer, "mean counts padding"), False
-    for fault in CAUSAL.split("|"):
-        yield fault, functools.partial(transformer, fault, True), True
+
+
+def _names(text):
+    return text.replace("\n", "|").split("|")
 
 
 def main():

@@ -57,11 +57,7 @@ class Influence:
 
 
 def influences(subject: Subject, causal: str | None, rng: np.random.Generator) -> list[Influence]:
-    """What each float output sees of each input.
-
-    Raises:
-        ValueError: If nothing takes the ids of an input to vectors, which gradients end at.
-    """
+    """What each float output sees of each input; nothing of ids that no layer makes vectors of."""
     examined = [(number, _examined(subject, number)) for number in _float_outputs(subject)]
     floors = {"float16": 1e-6}
     floor = floors.get(subject.model.compute_dtype, 1e-30)
@@ -131,13 +127,12 @@ def _gradients(subject, arrays, examined, rng):
     zeros = [ops.zeros(shape, dtype) for _, _, shape, dtype in places]
     sizes = {}
     for number, product in zip(keys, vector_jacobian_products(outputs, zeros, vectors)):
-        for place in range(len(subject.groups)):
-            parts = [
-                np.abs(part).max(axis=tuple(range(2, part.ndim)))
-                for part, (own, *_) in zip(product, places)
-                if own == place
-            ]
-            sizes.setdefault((number, place), []).append(np.max(parts, axis=0))
+        for place, group in enumerate(subject.groups):
+            largest = np.zeros(arrays[group[0]].shape[:2])
+            for part, (own, *_) in zip(product, places):
+                if own == place:
+                    largest = np.maximum(largest, np.abs(part).max(axis=tuple(range(2, part.ndim))))
+            sizes.setdefault((number, place), []).append(largest)
     return {key: np.stack(found, axis=1) for key, found in sizes.items()}
 
 
@@ -152,15 +147,14 @@ def _places(subject, arrays):
         made = {}
 
         def told(layer, inputs, outputs, first=first, made=made):
-            if _is_array(inputs, first) and getattr(outputs, "shape", ())[:2] == first.shape:
-                if len(outputs.shape) > 2 and keras.backend.is_float_dtype(outputs.dtype):
-                    made[layer] = tuple(outputs.shape), outputs.dtype
+            shape = tuple(getattr(outputs, "shape", ()))
+            vectors = len(shape) > 2 and shape[:2] == first.shape and keras.backend.is_float_dtype(outputs.dtype)
+            if vectors and _is_array(inputs, first):
+                made[layer] = shape, outputs.dtype
 
         with watched(subject.model._flatten_layers(include_self=False), told):
             subject.call(arrays)
         inner = [layer for layer in made if not set(layer._flatten_layers(include_self=False)) & set(made)]
-        if not inner:
-            raise ValueError(f"not applicable: no layer makes vectors of the ids of {subject.names[group[0]]}")
         found += [(place, layer, *made[layer]) for layer in inner]
     return found
 

@@ -29,7 +29,7 @@ def mask_polarity(subject: Subject, causal: str | None, found: Sequence[Influenc
             blind = f"of {subject.names[own.group[0]]} example {number} sees its padding and no other real step"
     if blind or mixing:
         return Finding(name, not blind, note=blind)
-    return Finding(name, None, note="not applicable: no step sees another")
+    return Finding(name, None, note="not applicable: no gradient tells of a step that sees another")
 
 
 def every_step(subject: Subject, causal: str | None, found: Sequence[Influence], rng: np.random.Generator) -> Finding:
@@ -61,7 +61,9 @@ def every_step(subject: Subject, causal: str | None, found: Sequence[Influence],
     if not asked:
         return Finding(name, None, note="not applicable: no output of floats that may see all steps")
     if causal and (weight := _idle_at_second_step(subject, causal, rng)):
-        return Finding(name, False, note=f"the second step does not see itself beside the first: {weight} is idle there")
+        return Finding(
+            name, False, note=f"the second step does not see itself beside the first: {weight} is idle there"
+        )
     return Finding(name, True)
 
 
