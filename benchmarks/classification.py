@@ -11,7 +11,7 @@ import numpy as np
 
 import zoo
 from zoo.classification.data import class_numbers, open_examples
-from zoo.compiling import compiled
+from zoo.models.compiling import compile_function
 
 
 def main():
@@ -46,7 +46,7 @@ def main():
 
 def in_order(classifier):
     """Probabilities of texts, as many at a time as fit if all were the longest."""
-    graph = compiled(classifier.model, classifier.softmax)
+    graph = compile_function(classifier.model, classifier.softmax)
 
     def probabilities(texts):
         tokens, _, _ = classifier.rows(texts)

@@ -53,16 +53,16 @@ def losses(options):
     """The mean losses of every ten updates."""
     import keras
 
-    from zoo.batching import BatchStream
+    from zoo.corpora.batching import BatchStream
 
     try:
         from zoo.config_values import override
     except ImportError:  # A checkout from before that module.
         from zoo.config import override
-    from zoo.encoded_corpus import encode_corpus
+    from zoo.corpora.encoded_corpus import encode_corpus
     from zoo.models.seq2seq import Seq2Seq
-    from zoo.tokenizer import Tokenizer
-    from zoo.trainer import Trainer
+    from zoo.text.tokenizer import Tokenizer
+    from zoo.training.trainer import Trainer
     from zoo.translation.data import ParallelText
     from zoo.translation.recipes import TINY
 

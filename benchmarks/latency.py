@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 import zoo
-from zoo.reading import read_lines
+from zoo.corpora.reading import read_lines
 
 
 def main():

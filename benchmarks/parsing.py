@@ -11,7 +11,7 @@ import time
 import zoo
 from zoo.parsing import parser as span_parser
 from zoo.parsing.data import TreeReader
-from zoo.parsing.parser import TreeParser
+from zoo.parsing.predictor import TreeParser
 
 
 def main():

@@ -96,7 +96,7 @@ def main():
 
 def score(translator, pairs, name, length_penalty):
     """BLEU with beam 5, printed, and as an entry of the card."""
-    (bleu, _), _ = task.evaluate(translator, [*pairs], 5, length_penalty)
+    bleu, _ = task.evaluate(translator, pairs, beam_size=5, length_penalty=length_penalty).scores
     print(f"{name}, length penalty {length_penalty}: {bleu}")
     return {**bleu._asdict(), "data": f"Multi30k {name}", "beam_size": 5, "length_penalty": length_penalty}
 

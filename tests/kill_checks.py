@@ -24,9 +24,9 @@ def run(folder, trained):
     import keras
     import trainer_checks
 
-    from zoo.arrays import save_arrays
-    from zoo.run_state import locked
-    from zoo.trainer import Trainer
+    from zoo.storage.arrays import save_arrays
+    from zoo.storage.lock import folder_lock
+    from zoo.training.trainer import Trainer
 
     class Wide(trainer_checks.Bag):
         """With a million weights more that do not learn, so that a checkpoint takes a while to write."""
@@ -40,7 +40,7 @@ def run(folder, trained):
     model.build()
     folder = pathlib.Path(folder)
     folder.mkdir(exist_ok=True)
-    with locked(folder):
+    with folder_lock(folder):
         config = dataclasses.replace(trainer_checks.CONFIG, **CHANGES)
         trainer = Trainer(
             model, config, folder / "training", lambda model: {"score": float(model.trainable_weights[0][5, 0])}
@@ -53,7 +53,7 @@ def check(kills: int, seed: int, folder: pathlib.Path, told=print) -> None:
     """Kills processes until there were `kills`; raises `AssertionError` if a run ends otherwise than it should."""
     from trainer_checks import assert_same
 
-    from zoo.arrays import load_arrays
+    from zoo.storage.arrays import load_arrays
 
     rng, done, runs, writing = random.Random(seed), 0, 0, 0
     reference = folder / "reference.safetensors"

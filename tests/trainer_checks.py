@@ -9,12 +9,12 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.batching import BatchStream
 from zoo.config import ModelConfig, TrainingConfig
-from zoo.encoded_corpus import EncodedCorpus
+from zoo.corpora.batching import BatchStream
+from zoo.corpora.encoded_corpus import EncodedCorpus
+from zoo.corpora.token_rows import TokenRows
 from zoo.models.seq2seq import Seq2Seq
-from zoo.token_rows import TokenRows
-from zoo.trainer import Trainer
+from zoo.training.trainer import Trainer
 
 VOCABULARY = 13
 CONFIG = TrainingConfig(

@@ -92,7 +92,7 @@ def free_ports(count: int) -> list[int]:
 
 def weights(folder: pathlib.Path, step: int) -> dict[str, np.ndarray]:
     """Those that a run had after a step."""
-    from zoo.arrays import load_arrays
+    from zoo.storage.arrays import load_arrays
 
     return load_arrays(folder / "training" / f"step-{step:07d}.safetensors")[0]
 

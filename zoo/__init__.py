@@ -2,10 +2,14 @@
 
 import importlib
 import os
+import pathlib
 
-from zoo import checkpoints
+from zoo.storage import checkpoints
 
-TASKS = ("translation", "classification", "labelling", "parsing", "pretraining")
+
+def tasks() -> tuple[str, ...]:
+    """Returns the names of the tasks: the folders of this package that have a command line of their own."""
+    return tuple(sorted(path.parent.name for folder in __path__ for path in pathlib.Path(folder).glob("*/__main__.py")))
 
 
 def load(name_or_folder: str | os.PathLike):
@@ -13,27 +17,27 @@ def load(name_or_folder: str | os.PathLike):
 
     Args:
         name_or_folder: A name that `zoo.list()` has or that is found below the address `KERAS_TRANSFORMER_ZOO`, a
-            folder, or an address as of `zoo.downloads.fetch`.
+            folder, or an address as of `zoo.storage.downloads.fetch`.
 
     Returns:
-        For the task `translation` a `zoo.translation.translator.Translator`, for `classification` a
-        `zoo.classification.classifier.TextClassifier`, for `labelling` a `zoo.labelling.tagger.WordTagger`, for
-        `parsing` a `zoo.parsing.parser.TreeParser`, for `pretraining` a `zoo.pretraining.encoder.MaskedEncoder`.
+        A `zoo.serving.predictor.Predictor`: for `translation` a `Translator`, for `classification` a `TextClassifier`,
+        for `labelling` a `WordTagger`, for `parsing` a `TreeParser`, for `pretraining` a `MaskedEncoder`; see
+        `predictor.py` in the folder of the task.
 
     Raises:
         ValueError: If there is no such checkpoint, or a file of it is missing or altered.
     """
     checkpoint = checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
     task = checkpoint.card["task"]
-    if task not in TASKS:
-        raise ValueError(f"Unknown task {task!r}. This version knows: {', '.join(TASKS)}.")
+    if task not in tasks():
+        raise ValueError(f"Unknown task {task!r}. This version knows: {', '.join(tasks())}.")
     return importlib.import_module(f"zoo.{task}.task").from_checkpoint(checkpoint)
 
 
 def list() -> list[dict]:
     """Cards of the shipped checkpoints, each with its `name` and its `megabytes` on disk."""
     cards = []
-    for name, folder in checkpoints.catalogue().items():
+    for name, folder in checkpoints.shipped_checkpoints().items():
         size = sum(file.stat().st_size for file in folder.iterdir())
         cards.append({**checkpoints.read_card(folder), "name": name, "megabytes": round(size / 1e6, 1)})
     return cards

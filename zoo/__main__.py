@@ -11,9 +11,9 @@ import rich.console
 import rich.table
 
 import zoo
-from zoo import command_line
-from zoo.command_line import add_command
-from zoo.terminal import cell
+from zoo.commands import command_line
+from zoo.commands.command_line import add_command
+from zoo.text.terminal import table_cell
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -33,13 +33,13 @@ def run_list(options) -> None:
         scores = [_told(score) for score in card.get("scores", [])]
         lines = [str(card.get(key, "unknown")) for key in ("data", "licence")] + scores
         texts = card["name"], f"{card['parameters']:,}", str(card["megabytes"]), "\n".join(lines)
-        table.add_row(*map(cell, texts))
+        table.add_row(*map(table_cell, texts))
     rich.console.Console().print(table)
 
 
 def run_check(options) -> int:
     """Verifies checkpoints offline: hashes of their files, recorded answers, with --scores their scores on dev."""
-    from zoo import checking
+    from zoo.commands import checking
 
     data = os.environ.get("KERAS_TRANSFORMER_DATA") if options.scores else None
     if options.scores and not data:
@@ -48,26 +48,26 @@ def run_check(options) -> int:
         if len(options.names) != 1:
             raise ValueError(f"--record needs the name or folder of one checkpoint. Received: {options.names}.")
         texts = pathlib.Path(options.record).read_text("utf-8").splitlines()
-        checking.record(zoo.checkpoints.find(options.names[0]), texts, options.evaluate.split())
+        checking.record(zoo.storage.checkpoints.find(options.names[0]), texts, options.evaluate.split())
     names = options.names or [card["name"] for card in zoo.list()]
     return _show((f"{name}: {what}", well, seen) for name in names for what, well, seen in checking.check(name, data))
 
 
 def run_doctor(options) -> int:
     """Examines the machine: versions, devices and what they exchange, free disk, corpora."""
-    from zoo import doctor
+    from zoo.commands import doctor
 
     return _show(doctor.examine(command_line.log))
 
 
 def run_plan(options) -> int:
     """Tells what a training takes, from a few updates of it: give the arguments of the task's `train`."""
-    from zoo import planning
+    from zoo.training import planning
 
-    module = importlib.import_module(f"zoo.{options.task}.__main__")
+    commands = importlib.import_module(f"zoo.{options.task}.__main__").COMMANDS
     with tempfile.TemporaryDirectory() as folder, planning.planning():
         try:
-            status = module.main(["train", *options.arguments, "--output", folder])
+            status = commands.main(["train", *options.arguments, "--output", folder])
         except planning.Planned as planned:
             table = rich.table.Table("", "", show_header=False)
             for row in planned.plan:
@@ -83,7 +83,7 @@ def _show(symptoms):
     console = rich.console.Console()
     for what, well, seen in symptoms:
         failed |= well is False
-        console.print(f"{signs[well]}  {cell(what)}: {cell(seen)}", soft_wrap=True)
+        console.print(f"{signs[well]}  {table_cell(what)}: {table_cell(seen)}", soft_wrap=True)
     return int(failed)
 
 
@@ -103,7 +103,7 @@ def _parser():
     check.add_argument("--evaluate", default="", help="with --record: arguments of `evaluate` that give the score")
     add_command(commands, "doctor", run_doctor)
     plan = add_command(commands, "plan", run_plan)
-    plan.add_argument("task", choices=zoo.TASKS)
+    plan.add_argument("task", choices=zoo.tasks())
     plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
     return parser
 

@@ -1,20 +1,19 @@
-"""Configurations as frozen values: what a model is, how it is trained, where the numbers come from."""
+"""Configurations of models and of training runs, as frozen dataclasses that check their values."""
 
 import math
 from dataclasses import dataclass, field
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 NGRAM_BUCKETS = 2**18  # See `zoo.models.ngram_logits`.
-NUM_CHARACTERS = 1024  # See `zoo.word_characters`.
+NUM_CHARACTERS = 1024  # See `zoo.text.word_characters`.
 
 
 @dataclass(frozen=True)
-class ModelConfig:
-    """Sizes of an encoder-decoder Transformer; the symbols are those of Vaswani et al. (2017), table 3.
+class TransformerConfig:
+    """Sizes and rates that all models have; the symbols are those of Vaswani et al. (2017), table 3.
 
     Args:
-        vocabulary_size: Rows V of the joint embedding table, special tokens included.
-        num_encoder_layers, num_decoder_layers: Blocks N in each stack.
+        vocabulary_size: Rows V of the embedding table, special tokens included.
         hidden_dim: Width d_model of the residual stream.
         intermediate_dim: Inner width d_ff of the feed-forward layers.
         num_heads: Attention heads h; divides `hidden_dim`.
@@ -25,8 +24,6 @@ class ModelConfig:
     """
 
     vocabulary_size: int = 8000
-    num_encoder_layers: int = 6
-    num_decoder_layers: int = 6
     hidden_dim: int = 512
     intermediate_dim: int = 2048
     num_heads: int = 8
@@ -36,62 +33,81 @@ class ModelConfig:
     normalize_first: bool = False
 
     def __post_init__(self):
-        _require_positive(self, "num_encoder_layers", "num_decoder_layers")
-        _check_sizes(self)
+        _require_positive(self, "vocabulary_size", "hidden_dim", "intermediate_dim", "num_heads")
+        _require_rate(self, "dropout", "attention_dropout", "activation_dropout")
+        if self.hidden_dim % 2:
+            raise ValueError(
+                "`hidden_dim` must be even: positions are pairs of sine and cosine. "
+                f"Received: hidden_dim={self.hidden_dim}."
+            )
+        if self.hidden_dim % self.num_heads:
+            raise ValueError(
+                f"`hidden_dim` must be a multiple of `num_heads`. Received: hidden_dim={self.hidden_dim}, "
+                f"num_heads={self.num_heads}. Change one of the two."
+            )
+
+    def block_arguments(self) -> dict:
+        """Returns the keyword arguments of `keras_transformer.Encoder` and `Decoder`, without the number of blocks."""
+        names = "num_heads", "intermediate_dim", "dropout", "attention_dropout", "activation_dropout", "normalize_first"
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True)
-class EncoderConfig:
-    """Sizes of an encoder of token ids; the symbols are those of Vaswani et al. (2017), table 3.
+class ModelConfig(TransformerConfig):
+    """Configures an encoder-decoder Transformer, whose embedding table serves source, target and output.
 
     Args:
-        vocabulary_size: Rows V of the embedding table, special tokens included.
-        num_layers: Blocks N.
-        hidden_dim, intermediate_dim, num_heads, dropout, attention_dropout, activation_dropout, normalize_first:
-            As in `ModelConfig`.
-        activation: Of the feed-forward layers: "relu", or "gelu" (exact) as in BERT.
-        epsilon: Added to variances by the layer normalisations.
-        max_positions: Rows of a table of learned positions; 0 for sinusoids, which have no end.
-        num_segments: Rows of a table of segments, for pairs of texts; 0 for none.
-        bert_embeddings: Whether embeddings are not scaled by the root of their width, and their sum is normalised.
+        num_encoder_layers, num_decoder_layers: Blocks N in each stack.
     """
 
-    vocabulary_size: int = 8000
+    num_encoder_layers: int = 6
+    num_decoder_layers: int = 6
+
+    def __post_init__(self):
+        super().__post_init__()
+        _require_positive(self, "num_encoder_layers", "num_decoder_layers")
+
+
+@dataclass(frozen=True)
+class EncoderConfig(TransformerConfig):
+    """Configures an encoder of token ids.
+
+    Args:
+        num_layers: Blocks N.
+        activation: Of the feed-forward layers: "relu", or "gelu" (exact) as in BERT.
+        epsilon: Added to variances by the layer normalizations.
+        max_positions: Rows of a table of learned positions; 0 for sinusoids, which have no limit.
+        num_segments: Rows of a table of segments, for pairs of texts; 0 for none.
+        bert_embeddings: Whether the embeddings are unscaled and their sum is normalized, as in BERT; by default
+            they are scaled by the square root of their width.
+    """
+
     num_layers: int = 6
-    hidden_dim: int = 512
-    intermediate_dim: int = 2048
-    num_heads: int = 8
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
     activation: str = "relu"
-    normalize_first: bool = False
     epsilon: float = 1e-6
     max_positions: int = 0
     num_segments: int = 0
     bert_embeddings: bool = False
 
     def __post_init__(self):
+        super().__post_init__()
         _require_positive(self, "num_layers")
-        _check_sizes(self)
-        if self.activation not in ("relu", "gelu"):
-            raise ValueError(f"`activation` must be relu or gelu. Received: activation={self.activation!r}.")
-        if min(self.max_positions, self.num_segments) < 0:
-            raise ValueError(
-                "`max_positions` and `num_segments` must be 0 or more. "
-                f"Received: max_positions={self.max_positions}, num_segments={self.num_segments}."
-            )
+        _require_zero_or_more(self, "max_positions", "num_segments")
+        _require_choice(self, "activation", ("relu", "gelu"))
+
+    def block_arguments(self) -> dict:
+        return {**super().block_arguments(), "activation": self.activation, "epsilon": self.epsilon}
 
 
 @dataclass(frozen=True)
 class ClassifierConfig(EncoderConfig):
-    """An encoder with a class for each text.
+    """Configures an encoder that predicts one class for each text.
 
     Args:
         num_classes: Classes C.
         num_texts: 1, or 2 for pairs of texts, which need segments.
         pooling: How steps become one vector: their "mean" over real steps, the "first", or "attention".
-        ngrams: Longest n-gram of a linear classifier beside the encoder, whose logits are added to its; 0 for none.
+        ngrams: Longest n-gram of a linear classifier whose logits are added to those of the encoder; 0 for none.
     """
 
     num_classes: int = 2
@@ -108,82 +124,90 @@ class ClassifierConfig(EncoderConfig):
                 f"Received: num_texts={self.num_texts}, num_segments={self.num_segments}."
             )
         _require_zero_or_more(self, "ngrams")
-        if self.pooling not in ("mean", "first", "attention"):
-            raise ValueError(f"`pooling` must be mean, first or attention. Received: pooling={self.pooling!r}.")
+        _require_choice(self, "pooling", ("mean", "first", "attention"))
 
 
 @dataclass(frozen=True)
-class TaggerConfig(EncoderConfig):
-    """An encoder with a label for each step.
+class WordModelConfig(EncoderConfig):
+    """Configures an encoder that may read the characters of words beside their subwords.
 
     Args:
-        num_labels: Labels L.
-        character_filters: Filters of a convolution over the characters of each word; 0 to read its subwords only.
+        character_filters: Filters of a convolution over the characters of each word; 0 to read subwords only.
     """
 
-    num_labels: int = 2
     character_filters: int = 0
 
     def __post_init__(self):
         super().__post_init__()
-        _require_positive(self, "num_labels")
         _require_zero_or_more(self, "character_filters")
 
 
 @dataclass(frozen=True)
-class SpanParserConfig(EncoderConfig):
-    """An encoder with a label for each span of words and a tag for each word.
+class TaggerConfig(WordModelConfig):
+    """Configures an encoder that predicts one label for each step.
 
     Args:
-        num_labels: Labels of spans; the first one is that of no constituent.
+        num_labels: Labels L.
+    """
+
+    num_labels: int = 2
+
+    def __post_init__(self):
+        super().__post_init__()
+        _require_positive(self, "num_labels")
+
+
+@dataclass(frozen=True)
+class SpanParserConfig(WordModelConfig):
+    """Configures an encoder that predicts a label for each span of words and a tag for each word.
+
+    Args:
+        num_labels: Labels of spans; the first one means that the span is not a constituent.
         num_tags: Tags of words.
-        character_filters: As in `TaggerConfig`.
         span_dim: Inner width of the layers that score a span.
     """
 
     num_labels: int = 2
     num_tags: int = 1
-    character_filters: int = 0
     span_dim: int = 256
 
     def __post_init__(self):
         super().__post_init__()
         _require_positive(self, "num_labels", "num_tags", "span_dim")
-        _require_zero_or_more(self, "character_filters")
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How a model is trained; one optimiser step sees `batch_tokens` source and as many target positions.
+    """Configures a training run; one optimizer step sees `batch_tokens` source and as many target positions.
 
     Args:
-        batch_tokens: Positions (padding included) of the longer side in one optimiser step.
-        micro_batch_tokens: Positions that a device holds at once, about; 0 for its share of `batch_tokens`.
-            A smaller value accumulates gradients: a step has the same `batch_tokens` on any machine.
-        steps: Optimiser steps.
+        batch_tokens: Positions (padding included) of the longer side in one optimizer step.
+        micro_batch_tokens: Approximate number of positions that a device holds at once; 0 for its share of
+            `batch_tokens`. A smaller value accumulates gradients: a step has the same `batch_tokens` on any machine.
+        steps: Optimizer steps.
         warmup_steps: Steps of linear warm-up before the inverse-square-root decay.
         peak_learning_rate: Rate at the end of the warm-up; 0 for Noam's `(hidden_dim * warmup_steps)**-0.5`.
-        cooldown_steps: Last steps, over which the rate falls linearly to zero; 0 for none.
-        label_smoothing: Mass spread evenly over the vocabulary.
-        lowercase: Whether the vocabulary that is learned reads capitals as small letters; not for translation.
+        cooldown_steps: Steps at the end over which the rate falls linearly to zero; 0 for none.
+        label_smoothing: Probability mass spread evenly over the vocabulary.
+        lowercase: Whether a vocabulary learned from the corpus reads capitals as small letters; not for translation.
         subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
         token_dropout: Probability of reading the unknown token in place of a token of training text (word dropout:
-            Iyyer et al. 2015); 0 for none. This and the next three are not for translation.
-        frozen_layers: Layers of the encoder, from below, that stay as they are: 1 for the embeddings, 1 + n for n
-            blocks too; 0 for none.
-        layer_decay: By what the learning rate of a layer of the encoder falls to that of the layer below (Howard and
+            Iyyer et al. 2015); 0 for none. This and the next three settings are not for translation.
+        frozen_layers: Layers of the encoder, from the bottom, that are not trained: 1 for the embeddings, 1 + n for
+            the embeddings and n blocks; 0 for none.
+        layer_decay: Factor from the learning rate of a layer of the encoder to that of the layer below (Howard and
             Ruder 2018; Sun et al. 2019); 1 for one rate.
-        lora_rank: Rank of the changes to the kernels of the encoder, which itself stays as it is (LoRA: Hu et al.
-            2022); 0 to train it whole.
-        max_tokens: Longer pairs are left out of training.
-        evaluate_every: Steps between two looks at the dev set, each of which writes a checkpoint.
-        average: How many of the last checkpoints are averaged into the final weights; 1 for none.
-        score: What makes a checkpoint the best, on the dev set: its "loss"; for translation "bleu", translated
+        lora_rank: Rank of the changes to the kernels of the encoder, which is itself not trained (LoRA: Hu et al.
+            2022); 0 to train the whole encoder.
+        max_tokens: Longer pairs are left out of the training data.
+        evaluate_every: Steps between two evaluations on the dev set, each of which writes a checkpoint.
+        average: How many of the last checkpoints are averaged into the final weights; 1 for no averaging.
+        score: Metric on the dev set that selects the best checkpoint: its "loss"; for translation "bleu", translated
             greedily; for classification "accuracy" or "macro_f1"; for labelling "accuracy" or "span_f1"; for
             parsing "bracket_f1".
-        patience: Looks at the dev set without a better score after which training stops; 0 for never.
-        precision: Keras dtype policy while training.
-        seed: Seed of weights, dropout and order.
+        patience: Evaluations without a better score after which training stops; 0 for never.
+        precision: Keras dtype policy during training.
+        seed: Seed of weights, dropout and the order of examples.
     """
 
     batch_tokens: int = 25_000
@@ -219,38 +243,23 @@ class TrainingConfig:
                 f"`cooldown_steps` must be at most `steps`. Received: cooldown_steps={self.cooldown_steps}, "
                 f"steps={self.steps}. Shorten the cool-down."
             )
-        scores = ("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1")
-        if self.score not in scores:
-            raise ValueError(f"`score` must be one of {', '.join(scores)}. Received: score={self.score!r}.")
-        if self.precision not in ("float32", "mixed_bfloat16", "mixed_float16"):
-            raise ValueError(
-                "`precision` must be one of float32, mixed_bfloat16, mixed_float16. "
-                f"Received: precision={self.precision!r}."
-            )
+        _require_choice(self, "score", ("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1"))
+        _require_choice(self, "precision", ("float32", "mixed_bfloat16", "mixed_float16"))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A model, its training, and the publication that the numbers come from."""
+    """A model, its training, and the publication that the numbers come from.
+
+    Args:
+        model: A `ModelConfig`, or the configuration of the model of another task.
+        training: How it is trained.
+        source: Where the numbers come from.
+    """
 
     model: ModelConfig = field(default_factory=ModelConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
     source: str = ""
-
-
-def _check_sizes(config):
-    _require_positive(config, "vocabulary_size", "hidden_dim", "intermediate_dim", "num_heads")
-    _require_rate(config, "dropout", "attention_dropout", "activation_dropout")
-    if config.hidden_dim % 2:
-        raise ValueError(
-            "`hidden_dim` must be even: positions are pairs of sine and cosine. "
-            f"Received: hidden_dim={config.hidden_dim}."
-        )
-    if config.hidden_dim % config.num_heads:
-        raise ValueError(
-            f"`hidden_dim` must be a multiple of `num_heads`. Received: hidden_dim={config.hidden_dim}, "
-            f"num_heads={config.num_heads}. Change one of the two."
-        )
 
 
 def _require_positive(config, *names):
@@ -269,3 +278,8 @@ def _require_rate(config, *names):
     for name in names:
         if not 0 <= getattr(config, name) < 1:
             raise ValueError(f"`{name}` must lie in [0, 1). Received: {name}={getattr(config, name)!r}.")
+
+
+def _require_choice(config, name, choices):
+    if getattr(config, name) not in choices:
+        raise ValueError(f"`{name}` must be one of {', '.join(choices)}. Received: {name}={getattr(config, name)!r}.")

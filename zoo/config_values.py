@@ -1,4 +1,4 @@
-"""Configurations as plain values: for JSON, and changed by assignments of a command line."""
+"""Conversion of configurations to and from plain values, and command-line overrides."""
 
 import dataclasses
 import difflib
@@ -6,19 +6,28 @@ import typing
 
 
 def to_dict(config: typing.Any) -> dict:
-    """The configuration as plain dictionaries, ready for JSON."""
+    """Converts a configuration to plain dictionaries, ready for JSON."""
     return dataclasses.asdict(config)
 
 
-def from_dict(config_class: type, values: typing.Mapping) -> typing.Any:
-    """The inverse of `to_dict`; unknown or ill-typed fields raise `ValueError`."""
+def from_dict(config: typing.Any, values: typing.Mapping) -> typing.Any:
+    """Builds a configuration from plain dictionaries; the inverse of `to_dict`.
+
+    Args:
+        config: The class of the configuration, or an instance of it, whose groups of fields have the classes wanted.
+        values: Values by name.
+
+    Raises:
+        ValueError: If a field is unknown or has the wrong type.
+    """
+    config_class = config if isinstance(config, type) else type(config)
     if not isinstance(values, typing.Mapping):
         raise ValueError(f"{config_class.__name__} must be an object of named values. Received: {values!r}.")
     fields = {f.name: f for f in dataclasses.fields(config_class)}
     known = {}
     for name, value in values.items():
         _check_name(name, fields, config_class.__name__)
-        kind = fields[name].type
+        kind = _kind(config, fields[name])
         known[name] = from_dict(kind, value) if dataclasses.is_dataclass(kind) else _typed(name, value, kind)
     return config_class(**known)
 
@@ -35,15 +44,21 @@ def override(config: typing.Any, assignments: typing.Iterable[str]) -> typing.An
         path, separator, text = (part.strip() for part in assignment.partition("="))
         if not separator:
             raise ValueError(f"Expected NAME=VALUE. Received: {assignment!r}. Example: training.steps=500.")
-        _assign(values, type(config), path.split("."), text, path)
+        _assign(values, config, path.split("."), text, path)
     # Checked together, so that the order of assignments does not matter.
-    return from_dict(type(config), values)
+    return from_dict(config, values)
 
 
-def _assign(values, config_class, path, text, full_path):
-    fields = {f.name: f for f in dataclasses.fields(config_class)}
+def _kind(config, field):
+    """The type of a field; of a group of fields, that of the group in this very configuration."""
+    value = getattr(config, field.name, None)
+    return type(value) if dataclasses.is_dataclass(value) else field.type
+
+
+def _assign(values, config, path, text, full_path):
+    fields = {f.name: f for f in dataclasses.fields(config)}
     _check_name(path[0], fields, full_path)
-    kind = fields[path[0]].type
+    kind = _kind(config, fields[path[0]])
     if dataclasses.is_dataclass(kind):
         if len(path) == 1:
             names = ", ".join(f"{full_path}.{f.name}" for f in dataclasses.fields(kind))

@@ -1,4 +1,4 @@
-"""What a call may ask for."""
+"""Request limits of exported models."""
 
 import dataclasses
 from collections.abc import Callable
@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What a call of an exported model may ask for; what asks for more is an error of that call alone.
+    """Limits of one call of an exported model; a call that exceeds them fails, and no other call is affected.
 
     Args:
-        max_bytes: Of a text, or of the words of a sentence together. Refused before anything is computed.
-        max_seconds: From the beginning of a call to that of the last chunk or step of a search; None sets no limit.
+        max_bytes: Bytes of a text, or of all words of a sentence together; checked before anything is computed.
+        max_seconds: Seconds from the beginning of a call to the beginning of its last chunk or search step; None for
+            no limit.
 
     Raises:
-        ValueError: If one is not positive.
+        ValueError: If a limit is not positive.
     """
 
     max_bytes: int = 100_000
@@ -27,8 +28,8 @@ class Limits:
             )
 
 
-def after(check: Callable[[], None], function: Callable) -> Callable:
-    """`function`, with a check before each call."""
+def with_check(check: Callable[[], None], function: Callable) -> Callable:
+    """Returns `function` with a call of `check` before each call."""
 
     def checked(*arguments):
         check()

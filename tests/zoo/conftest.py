@@ -33,7 +33,7 @@ def corpus():
 @pytest.fixture(scope="session")
 def tokenizer(corpus):
     """The vocabulary of the invented languages: their words and single bytes."""
-    from zoo.tokenizer import train_tokenizer
+    from zoo.text.tokenizer import train_tokenizer
 
     return train_tokenizer((text for pair in corpus.train for text in pair), 400)
 
@@ -73,24 +73,26 @@ def trained(corpus, tokenizer, tmp_path_factory):
 
 
 @pytest.fixture
-def break_at_look(monkeypatch):
-    """`break_at_look(n, task)` is a context in which a training is interrupted at its n-th look at the dev set.
+def interrupt_evaluation(monkeypatch):
+    """`interrupt_evaluation(n, task)` is a context in which a training run is interrupted at its n-th evaluation.
 
-    What it then finds on resuming is the state of the stretch before.
+    What it then finds on resuming is the state of the evaluation before.
     """
+    from zoo.training import tasks
 
     @contextlib.contextmanager
     def interrupted(number, task):
-        looks, look = [], task.DevSet.__call__
+        dev_set, calls = getattr(task, "DevSet", tasks.DevSet), []
+        evaluate = dev_set.__call__
 
-        def looking(self, model):
-            looks.append(model)
-            if len(looks) == number:
+        def evaluate_or_stop(self, model):
+            calls.append(model)
+            if len(calls) == number:
                 raise KeyboardInterrupt
-            return look(self, model)
+            return evaluate(self, model)
 
         with monkeypatch.context() as patch:
-            patch.setattr(task.DevSet, "__call__", looking)
+            patch.setattr(dev_set, "__call__", evaluate_or_stop)
             with pytest.raises(KeyboardInterrupt):
                 yield
 

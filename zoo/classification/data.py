@@ -3,9 +3,8 @@
 import os
 import typing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from zoo.reading import DatasetRows, LineNotes, Path, Row, TableRows, notes_of, text_features
+from zoo.corpora.reading import DatasetRows, PathLike, Report, Row, TableRows, text_features
 
 
 class Example(typing.NamedTuple):
@@ -15,27 +14,9 @@ class Example(typing.NamedTuple):
     texts: tuple[str, ...]
 
 
-@dataclass
-class Report:
-    """What one pass over a corpus found. Line numbers count from 1.
-
-    Args:
-        lines: Lines (or rows of a CSV file) or examples read.
-        examples: Those among them that became examples.
-        empty: Blank lines; left out.
-        empty_label, empty_text: Only that is empty or blank; left out.
-        broken: Not UTF-8; left out.
-    """
-
-    lines: int = 0
-    examples: int = 0
-    empty: LineNotes = field(default_factory=LineNotes)
-    empty_label: LineNotes = field(default_factory=LineNotes)
-    empty_text: LineNotes = field(default_factory=LineNotes)
-    broken: LineNotes = field(default_factory=LineNotes)
-
-    def __str__(self):
-        return "; ".join([f"{self.examples:,} examples from {self.lines:,} lines", *notes_of(self)])
+def _report():
+    """The report of a pass; lines with an empty label, an empty text or other bytes than UTF-8 are left out."""
+    return Report("{examples:,} examples from {lines:,} lines", "empty", "empty_label", "empty_text", "broken")
 
 
 class ExampleReader:
@@ -56,7 +37,7 @@ class ExampleReader:
         names: Sequence[str] | None = None,
     ):
         self._rows, self._header, self._name, self.names = rows, header, name, names
-        self.report = Report()
+        self.report = _report()
 
     def __iter__(self) -> Iterator[Example]:
         return (example for _, example in self.numbered())
@@ -67,7 +48,7 @@ class ExampleReader:
         Raises:
             ValueError: At a line with too few columns: a text with its label cut off is no text.
         """
-        report = self.report = Report()
+        report = self.report = _report()
         for line, cells in enumerate(self._rows, start=1):
             report.lines = line
             if cells is None:
@@ -92,13 +73,13 @@ class ExampleReader:
 
 
 def open_examples(
-    data: Path,
+    data: PathLike,
     *,
     columns: Sequence[int] = (0, 1),
     header: bool = False,
     features: Sequence[str] | None = None,
     split: str = "train",
-    data_dir: Path | None = None,
+    data_dir: PathLike | None = None,
 ) -> ExampleReader:
     """The reader that command-line arguments ask for.
 
@@ -109,7 +90,7 @@ def open_examples(
         header: Whether the file begins with a line of names.
         features: For tfds, names of the label and of one or two texts; by default the feature that has classes and
             those that are texts, if that is one, and one or two.
-        split, data_dir: For tfds, see `zoo.reading.DatasetRows`.
+        split, data_dir: For tfds, see `zoo.corpora.reading.DatasetRows`.
 
     Raises:
         ValueError: If there are not two or three columns or features.

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.scores import Score
+from zoo.training.scores import Score, bootstrap_scores
 
 _BINS = 15
-_SEED = 12345
 
 
 def confusion_matrix(gold: np.ndarray, predicted: np.ndarray, num_classes: int) -> np.ndarray:
@@ -68,15 +67,9 @@ def classification_scores(gold: np.ndarray, probabilities: np.ndarray, resamples
         error = calibration_error(gold[rows], probabilities[rows])
         return 100 * np.array([accuracy(matrix), macro_f1(matrix), error])
 
-    generator = np.random.default_rng(_SEED)
-    samples = [values(generator.integers(0, len(gold), len(gold))) for _ in range(resamples)]
-    intervals = np.ptp(np.quantile(samples, [0.025, 0.975], axis=0), axis=0) / 2 if samples else np.zeros(3)
-    bootstrap = f"|bs:{resamples}|seed:{_SEED}" if resamples else ""
-    names = ("accuracy", ""), ("macro F1", ""), ("calibration error", f"|bins:{_BINS}")
-    return [
-        Score(name, float(value), float(interval), f"n:{len(gold)}|classes:{num_classes}{extra}{bootstrap}")
-        for (name, extra), value, interval in zip(names, values(np.arange(len(gold))), intervals)
-    ]
+    signature = f"n:{len(gold)}|classes:{num_classes}"
+    signatures = {"accuracy": signature, "macro F1": signature, "calibration error": f"{signature}|bins:{_BINS}"}
+    return bootstrap_scores(signatures, values, len(gold), resamples)
 
 
 def draw_confusion(matrix: np.ndarray, labels: Sequence[str], path: str | os.PathLike) -> None:

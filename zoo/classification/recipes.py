@@ -1,18 +1,8 @@
 """Named recipes for classification."""
 
-from dataclasses import dataclass, field
-
 from zoo.config import ClassifierConfig, Recipe, TrainingConfig
 
-
-@dataclass(frozen=True)
-class ClassifierRecipe(Recipe):
-    """A classifier, its training, and where the numbers come from."""
-
-    model: ClassifierConfig = field(default_factory=ClassifierConfig)
-
-
-SMALL = ClassifierRecipe(
+SMALL = Recipe(
     model=ClassifierConfig(
         vocabulary_size=16000,
         num_layers=2,

@@ -4,10 +4,9 @@ import contextlib
 import os
 import typing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from zoo.labelled_corpus import NO_LABEL
-from zoo.reading import LineNotes, Path, existing, lines_of, notes_of
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.reading import LineNotes, PathLike, Report, existing_path, read_byte_lines
 
 
 class Sentence(typing.NamedTuple):
@@ -17,24 +16,9 @@ class Sentence(typing.NamedTuple):
     labels: tuple[str, ...]
 
 
-@dataclass
-class Report:
-    """What one pass over a corpus found. Line numbers count from 1.
-
-    Args:
-        lines: Lines read.
-        sentences, words: Those among them.
-        broken: Not UTF-8; the sentence is left out.
-    """
-
-    lines: int = 0
-    sentences: int = 0
-    words: int = 0
-    broken: LineNotes = field(default_factory=LineNotes)
-
-    def __str__(self):
-        found = f"{self.sentences:,} sentences of {self.words:,} words from {self.lines:,} lines"
-        return "; ".join([found, *notes_of(self)])
+def _report():
+    """The report of a pass; sentences with other bytes than UTF-8 are left out."""
+    return Report("{sentences:,} sentences of {words:,} words from {lines:,} lines", "broken")
 
 
 class SentenceReader:
@@ -46,26 +30,30 @@ class SentenceReader:
         path: The file, plain or gzip (told by content). Columns are split by tabs if its first line has one, else by
             spaces. `-DOCSTART-` ends a sentence; between tabs, lines that begin with `#` and have no tab are comments.
         columns: Columns of word and label, from 0; negative ones count from the end.
+        unknown_labels: What labels mean that a model does not know when it is evaluated: an "error", or "wrong"
+            whatever is predicted.
 
     Raises:
-        ValueError: While it is run over, at a line without these columns, or with another number of columns than the
-            first.
+        ValueError: If an argument does not fit. While it is run over, at a line without these columns, or with another
+            number of columns than the first.
     """
 
-    def __init__(self, path: Path, columns: Sequence[int] = (0, -1)):
-        self._path, self._columns = existing(path), tuple(columns)
+    def __init__(self, path: PathLike, columns: Sequence[int] = (0, -1), unknown_labels: str = "error"):
+        self._path, self._columns, self.unknown_labels = existing_path(path), tuple(columns), unknown_labels
         if len(self._columns) != 2 or self._columns[0] == self._columns[1]:
             raise ValueError(f"`columns` must be two different numbers, of word and label. Received: {columns}.")
-        self.report = Report()
+        if unknown_labels not in ("error", "wrong"):
+            raise ValueError(f"`unknown_labels` must be error or wrong. Received: unknown_labels={unknown_labels!r}.")
+        self.report = _report()
 
     def __iter__(self) -> Iterator[Sentence]:
         return (sentence for _, sentence in self.numbered())
 
     def numbered(self) -> Iterator[tuple[int, Sentence]]:
         """(line of the first word, sentence)."""
-        report = self.report = Report()
+        report = self.report = _report()
         words, first, broken = [], 0, False
-        with contextlib.closing(lines_of(self._path)) as lines:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             for line, cells in self._cells(lines, report):
                 if cells is None:
                     broken = True
@@ -127,28 +115,23 @@ def label_names(sentences: typing.Iterable[Sentence]) -> list[str]:
     return names
 
 
-def label_numbers(
-    reader: SentenceReader, names: Sequence[str], unknown: str = "error"
-) -> tuple[list[list[int]], list[Sentence], LineNotes]:
-    """Numbers of the labels of all words, sentence by sentence, the sentences, and the lines of unknown labels.
+def label_numbers(reader: SentenceReader, names: Sequence[str]) -> tuple[list[list[int]], list[Sentence], LineNotes]:
+    """Reads the numbers of the labels, sentence by sentence, the sentences, and the lines of unknown labels.
 
     Args:
-        reader: Sentences.
+        reader: Sentences; its `unknown_labels` says whether other labels than `names` are an error or NO_LABEL.
         names: The labels, in the order of their numbers.
-        unknown: What a label is that is not among `names`: an "error", or "wrong" whatever is predicted: NO_LABEL.
 
     Raises:
-        ValueError: If a label is not among `names` and that is an error; the message tells the line.
+        ValueError: If a label is not among `names` and that is an error; the message names the line.
     """
-    if unknown not in ("error", "wrong"):
-        raise ValueError(f"`unknown` must be error or wrong. Received: unknown={unknown!r}.")
     number_of = {name: i for i, name in enumerate(names)}
     numbers, sentences, notes = [], [], LineNotes()
     for first, sentence in reader.numbered():
         for i, label in enumerate(sentence.labels):
             if label in number_of:
                 continue
-            if unknown == "error":
+            if reader.unknown_labels == "error":
                 raise ValueError(
                     f"Line {first + i} has the label {label!r}, which training never saw. Known labels: "
                     f"{', '.join(names)}. Mend the line, or have such words count as wrong (--unknown-labels wrong)."

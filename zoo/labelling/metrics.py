@@ -4,9 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.scores import Score
-
-_SEED = 12345
+from zoo.training.scores import Score, bootstrap_scores
 
 
 def spans(labels: Sequence[str]) -> set[tuple[str, int, int]]:
@@ -57,16 +55,9 @@ def labelling_scores(
         right, words, common, both = counts[rows].sum(0)
         return 100 * np.array([right / words, 2 * common / both if both else 1.0])
 
-    generator = np.random.default_rng(_SEED)
-    samples = [values(generator.integers(0, len(counts), len(counts))) for _ in range(resamples)]
-    intervals = np.ptp(np.quantile(samples, [0.025, 0.975], axis=0), axis=0) / 2 if samples else np.zeros(2)
     signature = f"sentences:{len(gold)}|words:{int(counts[:, 1].sum())}|labels:{len(names)}"
-    signature += f"|bs:{resamples}|seed:{_SEED}" if resamples else ""
     metrics = ["accuracy", "span F1"][: 1 + is_bio(names)]
-    return [
-        Score(name, float(value), float(interval), signature)
-        for name, value, interval in zip(metrics, values(np.arange(len(counts))), intervals)
-    ]
+    return bootstrap_scores(dict.fromkeys(metrics, signature), values, len(counts), resamples)
 
 
 def _counts(gold, predicted, bio):

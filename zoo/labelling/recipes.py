@@ -1,18 +1,8 @@
 """Named recipes for labelling."""
 
-from dataclasses import dataclass, field
-
 from zoo.config import Recipe, TaggerConfig, TrainingConfig
 
-
-@dataclass(frozen=True)
-class TaggerRecipe(Recipe):
-    """A tagger, its training, and where the numbers come from."""
-
-    model: TaggerConfig = field(default_factory=TaggerConfig)
-
-
-SMALL = TaggerRecipe(
+SMALL = Recipe(
     model=TaggerConfig(
         vocabulary_size=8000,
         num_layers=2,

@@ -1,1 +1,1 @@
-"""Models: a front end, a stack and a head each."""
+"""Models: each has a front end, a stack and a head."""

@@ -1,4 +1,4 @@
-"""The characters of words to vectors."""
+"""Layer that encodes the characters of words."""
 
 import keras
 from keras import ops
@@ -12,19 +12,19 @@ _WINDOW = 5
 
 @keras.saving.register_keras_serializable("zoo")
 class CharacterEncoder(keras.layers.Layer):
-    """What each word is spelled like: a convolution and its maxima (Santos and Zadrozny 2014; Ma and Hovy 2016).
+    """Encodes the spelling of words by a convolution and its maxima (Santos and Zadrozny 2014; Ma and Hovy 2016).
 
         y = W max_k ReLU(Conv5(E[c]))_k
 
-    W begins with zeros: an encoder that never saw characters begins as it is. Axes: B batch, T steps, K characters,
-    F filters, D width.
+    W is initialized with zeros, so that adding this layer to a trained encoder changes nothing at first. Axes: B batch,
+    T steps, K characters, F filters, D width.
 
     Args:
         num_filters: Filters F of the convolution over five characters.
         hidden_dim: Width D of the vectors.
 
     Call arguments:
-        character_ids: Int `[B, T, K]` of `zoo.word_characters`.
+        character_ids: Int `[B, T, K]` of `zoo.text.word_characters`.
 
     Returns:
         Float `[B, T, D]`.

@@ -1,19 +1,18 @@
-"""Encoder, pooling and a dense layer: token ids in, a logit for each class out."""
-
-import dataclasses
+"""Model that classifies texts."""
 
 import keras
 
 from keras_transformer import AttentionPooling
 from keras_transformer.layers.dropout import Dropout
 from zoo.config import ClassifierConfig
+from zoo.models.encoder_model import EncoderModel
 from zoo.models.ngram_logits import NGramLogits
-from zoo.models.text_encoder import TextEncoder, masked_mean
+from zoo.models.text_encoder import masked_mean
 
 
 @keras.saving.register_keras_serializable("zoo")
-class Classifier(keras.Model):
-    """Classes of texts.
+class Classifier(EncoderModel):
+    """Computes logits of classes for each text.
 
         logits = Dropout(pool(TextEncoder(ids))) W + b [+ NGramLogits(ids)]
 
@@ -29,44 +28,34 @@ class Classifier(keras.Model):
         Logits `[B, C]` in the compute dtype.
     """
 
+    config_class, default_name = ClassifierConfig, "classifier"
+
     def __init__(self, config: ClassifierConfig, **kwargs):
-        kwargs.setdefault("name", "classifier")
-        super().__init__(**kwargs)
-        self.config = config
+        super().__init__(config, **kwargs)
         policy = self.dtype_policy
-        self.text_encoder = TextEncoder(config, dtype=policy, name="text_encoder")
-        self.pooling = None
+        self.pooling = self.ngrams = None
         if config.pooling == "attention":
             self.pooling = AttentionPooling(config.num_heads, dtype=policy, name="pooling")
-        self.ngrams = None
         if config.ngrams:
             self.ngrams = NGramLogits(config.ngrams, config.num_classes, dtype=policy, name="ngrams")
         self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
         self.head = keras.layers.Dense(config.num_classes, dtype=policy, name="head")
 
     def build(self, inputs_shape=None):
-        self.text_encoder.build()
+        super().build()
         if self.pooling is not None:
             self.pooling.build((None, None, self.config.hidden_dim))
         if self.ngrams is not None:
             self.ngrams.build()
         self.head.build((None, self.config.hidden_dim))
-        self.built = True
 
     def call(self, inputs, training=None):
         logits = self.head(self.head_dropout(self.pooled(inputs)))
         return logits if self.ngrams is None else logits + self.ngrams(inputs["token_ids"])
 
     def pooled(self, inputs):
-        """One vector `[B, D]` for each text."""
+        """Returns one vector for each text, `[B, D]`."""
         x, mask = self.text_encoder(inputs)
         if self.config.pooling == "first":
             return x[:, 0]
         return masked_mean(x, mask) if self.pooling is None else self.pooling(x, mask=mask)
-
-    def get_config(self):
-        return {**super().get_config(), "config": dataclasses.asdict(self.config)}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "config": ClassifierConfig(**config["config"])})

@@ -1,16 +1,39 @@
-"""A bare encoder: token ids in, hidden states out."""
+"""Base classes of the models, each of which is described by one configuration."""
 
 import dataclasses
 
 import keras
 
 from zoo.config import EncoderConfig
+from zoo.models.character_encoder import CharacterEncoder
 from zoo.models.text_encoder import TextEncoder
 
 
+class ConfiguredModel(keras.Model):
+    """Model that is described by one `config` and saved with it.
+
+    Args:
+        config: Sizes and rates, an instance of the subclass's `config_class`.
+    """
+
+    config_class: type
+    default_name: str
+
+    def __init__(self, config, **kwargs):
+        super().__init__(**{"name": self.default_name, **kwargs})
+        self.config = config
+
+    def get_config(self):
+        return {**super().get_config(), "config": dataclasses.asdict(self.config)}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "config": cls.config_class(**config["config"])})
+
+
 @keras.saving.register_keras_serializable("zoo")
-class EncoderModel(keras.Model):
-    """A `TextEncoder` as a model: token ids to hidden states.
+class EncoderModel(ConfiguredModel):
+    """Computes hidden states of token ids by a `TextEncoder`.
 
     Args:
         config: Sizes and rates.
@@ -22,10 +45,10 @@ class EncoderModel(keras.Model):
         Float `[B, T, D]`.
     """
 
+    config_class, default_name = EncoderConfig, "encoder_model"
+
     def __init__(self, config: EncoderConfig, **kwargs):
-        kwargs.setdefault("name", "encoder_model")
-        super().__init__(**kwargs)
-        self.config = config
+        super().__init__(config, **kwargs)
         self.text_encoder = TextEncoder(config, dtype=self.dtype_policy, name="text_encoder")
 
     def build(self, inputs_shape=None):
@@ -35,9 +58,23 @@ class EncoderModel(keras.Model):
     def call(self, inputs, training=None):
         return self.text_encoder(inputs)[0]
 
-    def get_config(self):
-        return {**super().get_config(), "config": dataclasses.asdict(self.config)}
 
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "config": EncoderConfig(**config["config"])})
+class WordModel(EncoderModel):
+    """Base of models that read the subwords and, with `config.character_filters`, the characters of words."""
+
+    def __init__(self, config, **kwargs):
+        super().__init__(config, **kwargs)
+        self.characters = None
+        if config.character_filters:
+            sizes = config.character_filters, config.hidden_dim
+            self.characters = CharacterEncoder(*sizes, dtype=self.dtype_policy, name="characters")
+
+    def build(self, inputs_shape=None):
+        super().build()
+        if self.characters is not None:
+            self.characters.build()
+
+    def hidden_states(self, inputs):
+        """Returns float `[B, T, D]`, one vector for each token."""
+        added = None if self.characters is None else self.characters(inputs["character_ids"])
+        return self.text_encoder(inputs, added)[0]

@@ -1,4 +1,4 @@
-"""Encoder and tied output: the tokens that stand behind masks."""
+"""Model that predicts masked tokens."""
 
 import keras
 from keras import ops
@@ -10,7 +10,7 @@ from zoo.models.encoder_model import EncoderModel
 
 @keras.saving.register_keras_serializable("zoo")
 class MaskedLanguageModel(EncoderModel):
-    """Which tokens some steps hold (Devlin et al. 2019, section 3.1), by the table of the embeddings.
+    """Computes logits of the tokens at some steps, by the embedding table (Devlin et al. 2019, section 3.1).
 
         logits = LayerNorm(gelu(TextEncoder(ids)[positions] W + b)) E^T + c
 
@@ -20,14 +20,15 @@ class MaskedLanguageModel(EncoderModel):
         config: Sizes and rates.
 
     Call arguments:
-        inputs: As for `TextEncoder`, with int `positions` `[B, M]`, the steps asked for.
+        inputs: As for `TextEncoder`, with int `positions` `[B, M]`, the steps to predict.
 
     Returns:
         Logits `[B, M, V]` in the compute dtype.
     """
 
+    default_name = "masked_language_model"
+
     def __init__(self, config: EncoderConfig, **kwargs):
-        kwargs.setdefault("name", "masked_language_model")
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
         self.transform = Dense(config.hidden_dim, "gelu", dtype=policy, name="transform")

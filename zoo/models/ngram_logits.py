@@ -1,4 +1,4 @@
-"""The wide part of a wide and deep classifier: what each word and n-gram says for each class, added up."""
+"""Layer for the wide part of a wide and deep classifier."""
 
 import keras
 from keras import ops
@@ -7,18 +7,18 @@ from keras_transformer import TokenEmbedding
 from keras_transformer.ops import masks
 from zoo.config import NGRAM_BUCKETS, PAD_ID
 
-_SCALE = 30.0  # Of the steps of Adam, which has one rate for this table and for vectors of hundreds of numbers.
+_SCALE = 30.0  # Larger steps: Adam has one rate for these few numbers a row and for vectors of hundreds of numbers.
 _FACTOR = 1009  # _FACTOR * NGRAM_BUCKETS is an int32.
 
 
 @keras.saving.register_keras_serializable("zoo")
 class NGramLogits(keras.layers.Layer):
-    """Linear evidence of n-grams for classes, beside a deep model (wide and deep: Cheng et al. 2016).
+    """Computes logits of classes from n-grams by a linear model (wide and deep: Cheng et al. 2016).
 
         y = 30 / sqrt(T) sum_{n=1..N} sum_t U[hash(ids[t-n+1], ..., ids[t])]
 
-    N-grams share the rows of a table of 2^18, as in fastText (Joulin et al. 2017). It begins with zeros: what training
-    never saw says nothing. Axes: B batch, T real steps, C classes.
+    N-grams are hashed to the 2^18 rows of a table, as in fastText (Joulin et al. 2017). The table is initialized with
+    zeros: n-grams that are not in the training data contribute nothing. Axes: B batch, T real steps, C classes.
 
     Args:
         longest: Longest n-gram N.
@@ -53,7 +53,7 @@ class NGramLogits(keras.layers.Layer):
 
 
 def ngram_rows(ids, longest):
-    """For each n up to `longest`, the rows `[B, T]` of the n-grams that end at each step; 0 stands before the first."""
+    """Yields the table rows `[B, T]` of the n-grams that end at each step, for each n up to `longest`, 0 before."""
     for n in range(1, longest + 1):
         rows = ops.full_like(ids, n)
         for back in range(n - 1, -1, -1):

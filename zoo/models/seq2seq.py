@@ -1,6 +1,4 @@
-"""Encoder-decoder Transformer: token ids in, token logits out."""
-
-import dataclasses
+"""Encoder-decoder Transformer."""
 
 import keras
 from keras import ops
@@ -12,11 +10,12 @@ from keras_transformer.ops import masks
 from keras_transformer.ops.ancestry import add_step, no_ancestors, visible_slots
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, ModelConfig
+from zoo.models.encoder_model import ConfiguredModel
 
 
 @keras.saving.register_keras_serializable("zoo")
-class Seq2Seq(keras.Model):
-    """The Transformer of Vaswani et al. (2017), with one table for source, target and output embeddings.
+class Seq2Seq(ConfiguredModel):
+    """Transformer of Vaswani et al. (2017), with one embedding table for source, target and output.
 
         x = Dropout(sqrt(D) E[ids] + PE),  memory = Encoder(x_source),  logits = Decoder(x_target, memory) E^T
 
@@ -30,33 +29,25 @@ class Seq2Seq(keras.Model):
             the start token, and step t predicts token t + 1.
 
     Returns:
-        Logits `[B, T, V]` in the compute dtype; loss and searches go on in float32.
+        Logits `[B, T, V]` in the compute dtype; losses and searches cast them to float32.
 
     Raises:
         ValueError: If an id is outside of the vocabulary, in an eager call.
     """
 
+    config_class, default_name = ModelConfig, "seq2seq"
+
     def __init__(self, config: ModelConfig, **kwargs):
-        kwargs.setdefault("name", "seq2seq")
-        super().__init__(**kwargs)
-        self.config = config
+        super().__init__(config, **kwargs)
         policy = self.dtype_policy
         self.embedding = TokenEmbedding(
             config.vocabulary_size, config.hidden_dim, mask_zero=False, dtype=policy, name="embedding"
         )
         self.positions = PositionalEncoding(dtype=policy, name="positions")
         self.embedding_dropout = Dropout(config.dropout, dtype=policy, name="embedding_dropout")
-        block_arguments = {
-            "num_heads": config.num_heads,
-            "intermediate_dim": config.intermediate_dim,
-            "dropout": config.dropout,
-            "attention_dropout": config.attention_dropout,
-            "activation_dropout": config.activation_dropout,
-            "normalize_first": config.normalize_first,
-            "dtype": policy,
-        }
-        self.encoder = Encoder(config.num_encoder_layers, **block_arguments, name="encoder")
-        self.decoder = Decoder(config.num_decoder_layers, **block_arguments, name="decoder")
+        arguments = {**config.block_arguments(), "dtype": policy}
+        self.encoder = Encoder(config.num_encoder_layers, **arguments, name="encoder")
+        self.decoder = Decoder(config.num_decoder_layers, **arguments, name="decoder")
 
     def build(self, inputs_shape=None):
         vectors = (None, None, self.config.hidden_dim)
@@ -67,8 +58,8 @@ class Seq2Seq(keras.Model):
         self.built = True
 
     def call(self, inputs, training=None):
-        # `training` is not used here, but only a model that takes it is told by `fit` that it trains: without it,
-        # no layer inside drops anything.
+        # `training` is not used here, but `fit` sets it only for models whose `call` has this argument: without it,
+        # the dropout layers inside would do nothing.
         source, target = inputs["source"], inputs["target"]
         for name, token_ids in inputs.items():
             check_token_ids(name, token_ids, self.config.vocabulary_size)
@@ -82,30 +73,30 @@ class Seq2Seq(keras.Model):
         return self.embedding.logits(x)
 
     def embed(self, token_ids, start_index=0):
-        """Ids `[B, T]` to vectors `[B, T, D]`, the first at position `start_index`."""
+        """Embeds ids `[B, T]` as vectors `[B, T, D]`, the first at position `start_index`."""
         return self.embedding_dropout(self.positions(self.embedding(token_ids), start_index=start_index))
 
     def encode(self, source):
-        """Source ids `[B, S]` to the memory `[B, S, D]`."""
+        """Encodes source ids `[B, S]` as the memory `[B, S, D]`."""
         return self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))
 
     def init_state(self, source, num_beams, length):
-        """Encodes `source` `[B, S]` for decoding `length` steps of `num_beams` beams a sentence: what `step` needs."""
+        """Encodes `source` `[B, S]` and returns the state for decoding `length` steps of `num_beams` beams each."""
         batch = ops.shape(source)[0]
         caches = self.decoder.init_cache(self.encode(source), length, num_beams)
         memories = caches, masks.padding_mask(source, PAD_ID)
         return no_ancestors(batch * num_beams, length), PerSentence(memories)
 
     def step_function(self, num_beams):
-        """The function `(ids [B * K], state, index) -> (logits [B * K, V], state)` that a search calls.
+        """Returns the function `(ids [B * K], state, index) -> (logits [B * K, V], state)` that a search calls.
 
-        To be made in the graph that the search is made in: it holds the matrix of the output, made once.
+        Call this method in the graph of the search: the function holds a tensor, the output matrix, computed once.
         """
         output_kernel = self.embedding.output_kernel()
 
         def step(token_ids, state, index):
-            (ancestors, of_sentences), visible = state, None
-            caches, memory_mask = of_sentences.tensors
+            (ancestors, memories), visible = state, None
+            caches, memory_mask = memories.tensors
             if num_beams > 1:
                 ancestors = add_step(ancestors, index, num_beams)
                 visible = visible_slots(ancestors, num_beams)
@@ -119,10 +110,3 @@ class Seq2Seq(keras.Model):
             return self.embedding.logits(x[:, 0], output_kernel), (ancestors, PerSentence((caches, memory_mask)))
 
         return step
-
-    def get_config(self):
-        return {**super().get_config(), "config": dataclasses.asdict(self.config)}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "config": ModelConfig(**config["config"])})

@@ -1,4 +1,4 @@
-"""The front end and the stack that classifiers, taggers and masked language models share."""
+"""Front end and stack of all encoder models."""
 
 import keras
 from keras import ops
@@ -12,7 +12,7 @@ from zoo.config import PAD_ID, EncoderConfig
 
 @keras.saving.register_keras_serializable("zoo")
 class TextEncoder(keras.layers.Layer):
-    """Token ids to vectors.
+    """Encodes token ids as vectors.
 
         x = Dropout(sqrt(D) E[ids] + P + G[segments]),  y = Encoder(x)          (Vaswani et al. 2017)
         x = Dropout(LayerNorm(E[ids] + P + G[segments])),  y = Encoder(x)       (BERT: Devlin et al. 2019)
@@ -23,8 +23,9 @@ class TextEncoder(keras.layers.Layer):
         config: Sizes and rates.
 
     Call arguments:
-        inputs: Dictionary of int `token_ids` `[B, T]`, padded with 0, and `segment_ids` `[B, T]`; left out, all are 0.
-        added: Float `[B, T, D]`, added to the embeddings; None for nothing.
+        inputs: Dictionary of int `token_ids` `[B, T]`, padded with 0, and optionally `segment_ids` `[B, T]`, by
+            default zeros.
+        added: Float `[B, T, D]` to add to the embeddings, or None.
 
     Returns:
         Float `[B, T, D]`, and the boolean mask of real steps `[B, T]`.
@@ -51,19 +52,7 @@ class TextEncoder(keras.layers.Layer):
                 epsilon=config.epsilon, **named, name="embedding_norm"
             )
         self.embedding_dropout = Dropout(config.dropout, **named, name="embedding_dropout")
-        self.encoder = Encoder(
-            config.num_layers,
-            config.num_heads,
-            config.intermediate_dim,
-            dropout=config.dropout,
-            attention_dropout=config.attention_dropout,
-            activation_dropout=config.activation_dropout,
-            activation=config.activation,
-            normalize_first=config.normalize_first,
-            epsilon=config.epsilon,
-            **named,
-            name="encoder",
-        )
+        self.encoder = Encoder(config.num_layers, **config.block_arguments(), **named, name="encoder")
 
     def build(self, inputs_shape=None):
         vectors = (None, None, self.config.hidden_dim)
@@ -88,14 +77,14 @@ class TextEncoder(keras.layers.Layer):
             x = self.embedding_norm(x)
         return self.encoder(self.embedding_dropout(x), mask=mask), mask
 
-    def layers_from_below(self) -> list[list[keras.layers.Layer]]:
-        """What makes the embeddings, then block by block; without a last normalisation."""
+    def layers_bottom_up(self) -> list[list[keras.layers.Layer]]:
+        """Returns the embedding layers, then each block in a list of its own; without a final normalization."""
         embeddings = self.embedding, self.positions, self.segments, self.embedding_norm
         return [[layer for layer in embeddings if layer is not None], *([block] for block in self.encoder.blocks)]
 
 
 def masked_mean(x, mask):
-    """The mean `[B, D]` of x `[B, T, D]` over the steps that the mask `[B, T]` shows; zeros where it shows none."""
+    """Computes the mean `[B, D]` of x `[B, T, D]` over the steps where the mask `[B, T]` is True, zeros if none is."""
     weights = ops.cast(mask, "float32")
     total = ops.einsum("btd,bt->bd", ops.cast(x, "float32"), weights)
     return ops.cast(total / ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0), x.dtype)

@@ -3,34 +3,22 @@
 import contextlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
-from zoo.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.corpora.reading import PathLike, Report, existing_path, read_byte_lines
+from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.parsing.chart import span_number
 from zoo.parsing.trees import Spans, Tree, cleaned, read_brackets
-from zoo.reading import LineNotes, Path, existing, lines_of, notes_of
-from zoo.token_rows import TokenRows, with_rows
 
 NO_CONSTITUENT = ""  # The first label of every chart.
 
 
-@dataclass
-class Report:
-    """What one pass over a file of trees found. Line numbers count from 1.
-
-    Args:
-        trees, words: That are left after cleaning.
-        empty: Trees without any word.
-    """
-
-    trees: int = 0
-    words: int = 0
-    empty: LineNotes = field(default_factory=LineNotes)
-
-    def __str__(self):
-        return "; ".join([f"{self.trees:,} trees of {self.words:,} words", *notes_of(self)])
+def _report():
+    """The report of a pass; trees without words are left out."""
+    return Report("{trees:,} trees of {words:,} words", "empty")
 
 
 class TreeReader:
@@ -42,13 +30,13 @@ class TreeReader:
         ValueError: While it is run over, at what is no tree or no UTF-8; the message tells the line.
     """
 
-    def __init__(self, path: Path):
-        self._path = existing(path)
-        self.report = Report()
+    def __init__(self, path: PathLike):
+        self._path = existing_path(path)
+        self.report = _report()
 
     def __iter__(self) -> Iterator[Tree]:
-        report = self.report = Report()
-        with contextlib.closing(lines_of(self._path)) as lines:
+        report = self.report = _report()
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
             for number, tree in read_brackets(self._decoded(lines), os.fspath(self._path)):
                 tree = cleaned(tree)
                 if tree is None:
@@ -82,8 +70,8 @@ class ChartCorpus(LabelledCorpus):
         sides = {"token_ids": (self.tokens, width)} | {
             name: (side, places if side is boundaries else width) for name, side in self.features.items()
         }
-        batch = {name: with_rows(side.padded(rows, columns), fill) for name, (side, columns) in sides.items()}
-        return batch | {"labels": with_rows(self._charts(rows, boundaries.lengths[rows] - 1, places), fill, NO_LABEL)}
+        batch = {name: append_rows(side.padded(rows, columns), fill) for name, (side, columns) in sides.items()}
+        return batch | {"labels": append_rows(self._charts(rows, boundaries.lengths[rows] - 1, places), fill, NO_LABEL)}
 
     def _charts(self, rows, words, places):
         last = np.repeat(np.arange(places), np.arange(places))  # Of all spans, in the order of the model.

@@ -6,32 +6,31 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search, constrained, greedy_search
-from zoo.batching import length_sorted_chunks, original_order, source_batch
-from zoo.checkpoints import Checkpoint
-from zoo.compiling import compiled
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
+from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch
+from zoo.corpora.token_rows import TokenRows
+from zoo.corpora.word_rows import encode_windows
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.parsing.linear import Symbols
 from zoo.parsing.sentences import joined, window_words, words_of
 from zoo.parsing.trees import Tree
-from zoo.saving import Saveable, restored_model
-from zoo.token_rows import TokenRows
-from zoo.tokenizer import Tokenizer
-from zoo.word_rows import windows
+from zoo.serving.predictor import Predictor
+from zoo.text.tokenizer import Tokenizer
 
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 _EXTRA = 20  # Symbols that any sentence may have, beside _PER_TOKEN for each of its tokens.
 _PER_TOKEN = 4
 
 
-class LinearParser(Saveable):
+class LinearParser(Predictor):
     """A `zoo.models.seq2seq.Seq2Seq` from words to brackets (Vinyals et al. 2015; Vaswani et al. 2017, section 6.3).
 
     Args:
         model: Its table has the vocabulary and, behind it, the symbols of `zoo.parsing.linear`.
         tokenizer: The vocabulary.
         labels, tags: Names for the symbols.
-        card: What a checkpoint says of itself; see `zoo.checkpoints`.
+        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
         max_tokens: Longer sentences are parsed in windows of as many whole words as fit.
         batch_tokens: Most positions that the model is called on at once.
 
@@ -39,7 +38,8 @@ class LinearParser(Saveable):
         ValueError: If model, vocabulary and names do not have the same sizes.
     """
 
-    task = "parsing"
+    task, model_class, config_class = "parsing", Seq2Seq, ModelConfig
+    card_fields = ("labels", "tags", "max_tokens")
 
     def __init__(
         self,
@@ -57,15 +57,10 @@ class LinearParser(Saveable):
                 f"A model of {model.config.vocabulary_size} rows needs a vocabulary and symbols of as many. Received: "
                 f"{tokenizer.vocabulary_size} tokens, {len(labels)} labels, {len(tags)} tags, and the closing bracket."
             )
-        self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
+        super().__init__(model, tokenizer, card)
+        self.labels, self.tags = self.symbols.labels, self.symbols.tags
         self.max_tokens, self.batch_tokens = max_tokens, batch_tokens
         self._compiled = {}
-
-    @classmethod
-    def from_checkpoint(cls, checkpoint: Checkpoint) -> "LinearParser":
-        """The one that a checkpoint describes."""
-        model, card = restored_model(checkpoint, Seq2Seq, ModelConfig), checkpoint.card
-        return cls(model, Tokenizer(checkpoint.vocabulary), card["labels"], card["tags"], card, card["max_tokens"])
 
     def parse(
         self,
@@ -75,16 +70,16 @@ class LinearParser(Saveable):
         length_penalty: float = 0.6,
         constrain: bool = True,
     ) -> list[Tree | None]:
-        """A tree of each sentence over exactly its words, under the root TOP.
+        """Predicts a tree of each sentence over exactly its words, under the root TOP.
 
         Args:
-            sentences, progress: As for `zoo.parsing.parser.TreeParser`.
+            sentences, progress: As for `zoo.parsing.predictor.TreeParser`.
             beam_size: Hypotheses kept at each step; 1 is greedy.
             length_penalty: Exponent of `keras_transformer.decoding.length_penalty`.
             constrain: Whether the search writes trees alone. If not, what it writes is repaired.
         """
         words, escaped_words = words_of(sentences)
-        tokens, places, owners = windows(escaped_words, self.tokenizer, self.max_tokens)
+        tokens, places, owners = encode_windows(escaped_words, self.tokenizer, self.max_tokens)
         parts, rows = window_words(words, places, owners), source_rows(tokens)
         search = self._search(beam_size, length_penalty, constrain)
         chunks, results = length_sorted_chunks([len(row) + 1 for row in rows], self.batch_tokens // beam_size), []
@@ -96,14 +91,12 @@ class LinearParser(Saveable):
                 progress(len(chunk))
         return joined(original_order(chunks, results), owners, len(words))
 
-    def export(self, folder: str, **limits) -> dict:
-        """Not there yet: raises `ValueError`."""
-        raise ValueError("A linearised parser has no SavedModel. Export a span parser, which is better and faster.")
-
     def full_card(self) -> dict:
-        """See `Saveable`."""
-        names = {"labels": self.symbols.labels, "tags": self.symbols.tags}
-        return {**super().full_card(), **names, "parser": "linear", "max_tokens": self.max_tokens}
+        """Returns the card; `parser` tells it from that of a span parser."""
+        return {**super().full_card(), "parser": "linear"}
+
+    def _make_service(self, limits):
+        raise ValueError("A linearised parser has no SavedModel. Export a span parser, which is better and faster.")
 
     def _search(self, beam_size, length_penalty, constrain):
         """The compiled search `(source [B, S], words [B]) -> Hypotheses`."""
@@ -122,7 +115,7 @@ class LinearParser(Saveable):
                     step, state = constrained(step, state, constraint, begin, PAD_ID)
                 return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options)
 
-            self._compiled[key] = compiled(self.model, run)
+            self._compiled[key] = compile_function(self.model, run)
         return self._compiled[key]
 
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from zoo.parsing.trees import ROOT, Tree
-from zoo.scores import Score
+from zoo.training.scores import Score, bootstrap_scores
 
-_SEED = 12345
 _PUNCTUATION = {",", ":", "``", "''", "."}
 _SAME = {"PRT": "ADVP"}
 
@@ -66,16 +65,9 @@ def parsing_scores(
         f1 = 2 * precision * recall / both if both else 0.0
         return np.array([f1, recall, precision, 100 * exact / len(rows), 100 * tags / words if words else 100.0])
 
-    generator = np.random.default_rng(_SEED)
-    samples = [values(generator.integers(0, len(counts), len(counts))) for _ in range(resamples)]
-    intervals = np.ptp(np.quantile(samples, [0.025, 0.975], axis=0), axis=0) / 2 if samples else np.zeros(5)
     signature = f"sentences:{len(gold)}|COLLINS.prm" + ("" if outermost else "|without the outermost constituent")
-    signature += f"|bs:{resamples}|seed:{_SEED}" if resamples else ""
     names = "bracket F1", "recall", "precision", "exact match", "tag accuracy"
-    return [
-        Score(name, float(value), float(interval), signature)
-        for name, value, interval in zip(names, values(np.arange(len(counts))), intervals)
-    ]
+    return bootstrap_scores(dict.fromkeys(names, signature), values, len(counts), resamples)
 
 
 def label_table(gold: Sequence[Tree], predicted: Sequence[Tree]) -> list[tuple[str, int, int, int]]:

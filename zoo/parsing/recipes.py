@@ -1,18 +1,8 @@
 """Named recipes for parsing."""
 
-from dataclasses import dataclass, field
-
 from zoo.config import ModelConfig, Recipe, SpanParserConfig, TrainingConfig
 
-
-@dataclass(frozen=True)
-class ParserRecipe(Recipe):
-    """A span parser, its training, and where the numbers come from."""
-
-    model: SpanParserConfig = field(default_factory=SpanParserConfig)
-
-
-SMALL = ParserRecipe(
+SMALL = Recipe(
     model=SpanParserConfig(
         vocabulary_size=8000,
         num_layers=4,

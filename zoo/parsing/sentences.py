@@ -38,7 +38,7 @@ def words_of(sentences: Sequence[str | Sequence[str]]) -> tuple[list[Sequence[st
 def window_words(
     sentences: Sequence[Sequence[str]], places: Sequence[Sequence[int]], owners: Sequence[int]
 ) -> list[Sequence[str]]:
-    """The words of each window of `zoo.word_rows.windows`."""
+    """The words of each window of `zoo.corpora.word_rows.windows`."""
     found, done = [], [0] * len(sentences)
     for row, owner in zip(places, owners):
         first = done[owner]

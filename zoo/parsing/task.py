@@ -1,209 +1,125 @@
-"""Training a parser, of spans or linearised: trees, vocabulary, model, loss and scores put together."""
+"""Parsing as a task: trees over the words of a sentence, from the scores of spans or written symbol by symbol."""
 
 import dataclasses
-import functools
-import pathlib
-import typing
-from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-import keras
 import numpy as np
 
-from zoo.checkpoints import Checkpoint
 from zoo.config import PAD_ID, ModelConfig, Recipe
-from zoo.encoded_corpus import EncodedCorpus
-from zoo.fine_tuning import with_encoder_of
-from zoo.models.seq2seq import Seq2Seq
-from zoo.models.span_parser import SpanParser
-from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
+from zoo.corpora.encoded_corpus import EncodedCorpus
+from zoo.corpora.token_rows import TokenRows
+from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
+from zoo.parsing.data import ChartCorpus, chart_cells, label_names
 from zoo.parsing.linear import Symbols, symbol_names
 from zoo.parsing.linear_parser import LinearParser, source_rows
 from zoo.parsing.metrics import parsing_scores
-from zoo.parsing.parser import TreeParser
-from zoo.parsing.trees import Tree, escaped, to_spans
-from zoo.predictor import Predictor
-from zoo.pretrained import PretrainedEncoder
-from zoo.runs import check_settings, prepare_folder, run_vocabulary, train_predictor
-from zoo.scores import Score
-from zoo.token_rows import TokenRows
-from zoo.trainer import teacher_forced
-from zoo.vocabularies import Vocabulary
-from zoo.word_rows import window_boundaries, window_characters, windows
-from zoo.workers import workers_of
-
-__all__ = ["LinearParser", "TreeParser", "evaluate", "from_checkpoint", "train"]
-
-Parser = TreeParser | LinearParser
-_OF_ENCODERS = ("token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+from zoo.parsing.predictor import TreeParser
+from zoo.parsing.trees import escaped, to_spans
+from zoo.storage.checkpoints import Checkpoint
+from zoo.training.tasks import Evaluation, Task, TrainingData
+from zoo.training.trainer import teacher_forced
 
 
-def from_checkpoint(checkpoint: Checkpoint) -> Parser:
-    """The parser that a checkpoint describes."""
-    return (LinearParser if checkpoint.card.get("parser") == "linear" else TreeParser).from_checkpoint(checkpoint)
+class Parsing(Task):
+    """Trains and evaluates span parsers. Corpora are a `zoo.parsing.data.TreeReader` each.
 
-
-def train(
-    recipe: Recipe,
-    train_trees: TreeReader,
-    dev_trees: TreeReader,
-    folder: str | pathlib.Path,
-    card: dict | None = None,
-    tokenizer: Vocabulary | None = None,
-    initial: Predictor | PretrainedEncoder | None = None,
-    log: Callable[[str], None] = print,
-    strategy: typing.Any = None,
-) -> Parser:
-    """Trains a parser and writes it to `folder/checkpoint`; goes on where an earlier run in `folder` stopped.
-
-    Args:
-        recipe: What to train and how: a span parser or, if its model is a `ModelConfig`, a linearised one. The numbers
-            of labels and tags follow from the corpus; the vocabulary may become smaller.
-        train_trees, dev_trees: Of `zoo.parsing.data`. Training leaves out sentences of more than `max_tokens` tokens.
-        folder: New, empty, or begun by the same recipe.
-        card: What the checkpoint shall say of itself.
-        tokenizer: A vocabulary to use; by default one is learned from the words of the training trees.
-        initial: What to fine-tune, such as `zoo.pretrained.load_bert` returns: its vocabulary and encoder, whose sizes
-            take the place of the recipe's, and its head if it knows the same labels. For span parsers only.
-        log: Told what happens.
-        strategy: A `tf.distribute` strategy whose devices share each batch; None for one device.
-
-    Raises:
-        ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, or a corpus is
-            empty.
+    Training leaves out sentences of more than `max_tokens` tokens. The numbers of labels and tags follow from the
+    training corpus. Examples are cleaned trees.
     """
-    linear = isinstance(recipe.model, ModelConfig)
-    _check(recipe.training, linear, initial)
-    trees, dev = [*train_trees], [*dev_trees]
-    log(f"train: {train_trees.report}")
-    log(f"dev: {dev_trees.report}")
-    if not trees or not dev:
-        raise ValueError("There must be trees to learn from, and dev trees, which decide which checkpoint is kept.")
-    workers = workers_of(strategy)
-    folder = prepare_folder(folder, recipe, workers)
-    words = [[escaped(word) for word in tree.leaves()] for tree in trees]
-    tokenizer = initial.tokenizer if initial else tokenizer
-    vocabulary = run_vocabulary(folder, tokenizer, lambda: map(" ".join, words), recipe, workers)
-    plan = (_linear_plan if linear else _span_plan)(recipe, trees, vocabulary, initial)
 
-    def encode(tokenizer):
-        _, _, owners = windows(words, tokenizer, plan.longest)
+    predictor_class = TreeParser
+    scores = {"bracket_f1": "bracket F1"}
+
+    def check(self, recipe, initial):
+        super().check(recipe, initial)
+        if recipe.training.label_smoothing:
+            raise ValueError(
+                "`label_smoothing` must be 0: it would spread over labels that a cell of a chart cannot have. "
+                f"Received: label_smoothing={recipe.training.label_smoothing}."
+            )
+
+    def read(self, recipe, train, dev, log):
+        trees, dev_trees = [*train], [*dev]
+        log(f"train: {train.report}")
+        log(f"dev: {dev.report}")
+        if not trees or not dev_trees:
+            raise ValueError("There must be trees to learn from, and dev trees, which decide which checkpoint is kept.")
+        words = [[escaped(word) for word in tree.leaves()] for tree in trees]
+        sizes, arguments = self.names(trees)
+        return TrainingData((words, trees), dev_trees, lambda: map(" ".join, words), sizes, arguments)
+
+    def names(self, trees: list) -> tuple[dict, dict]:
+        """Returns sizes of the model and names of its outputs; see `TrainingData`."""
+        labels, tags = label_names([to_spans(tree) for tree in trees])
+        return {"num_labels": len(labels), "num_tags": len(tags)}, {"labels": labels, "tags": tags}
+
+    def encode(self, data, tokenizer, config, max_tokens, folder, log):
+        words, trees = data.train
+        _, _, owners = encode_windows(words, tokenizer, max_tokens)
         whole = np.flatnonzero(np.bincount(owners, minlength=len(words)) == 1)
-        if len(whole) < len(words) and tokenizer is vocabulary:
-            log(f"left out: {len(words) - len(whole):,} sentences of more than {plan.longest} tokens")
+        if len(whole) < len(words):
+            log(f"left out: {len(words) - len(whole):,} sentences of more than {max_tokens} tokens")
         kept = [words[i] for i in whole]
-        tokens, places, _ = windows(kept, tokenizer, plan.longest)
-        return plan.corpus(tokens, places, kept, [trees[i] for i in whole])
+        tokens, places, _ = encode_windows(kept, tokenizer, max_tokens)
+        return self.corpus(data.arguments, config, tokens, places, kept, [trees[i] for i in whole])
 
-    return train_predictor(
-        plan.make,
-        plan.make_model,
-        lambda parser: DevSet(dev, parser, **plan.look),
-        encode,
-        recipe,
-        folder,
-        dict(card or {}),
-        log,
-        strategy,
-        initial,
-        **plan.training,
-    )
-
-
-class _Plan(typing.NamedTuple):
-    """What differs between the two kinds of parser."""
-
-    longest: int
-    make: Callable
-    make_model: Callable
-    corpus: Callable  # (tokens, places, words, trees) -> corpus
-    look: dict  # Arguments of `parse` at a look at the dev set.
-    training: dict  # Arguments of `train_predictor`.
-
-
-def _span_plan(recipe, trees, vocabulary, initial):
-    spans = [to_spans(tree) for tree in trees]
-    labels, tags = label_names(spans)
-    sizes = {"vocabulary_size": vocabulary.vocabulary_size, "num_labels": len(labels), "num_tags": len(tags)}
-    config = dataclasses.replace(with_encoder_of(initial, recipe.model), **sizes)
-    longest = min(recipe.training.max_tokens, config.max_positions or recipe.training.max_tokens)
-
-    def corpus(tokens, places, words, trees):
+    def corpus(self, names: dict, config: Any, tokens: TokenRows, places: list, words: list, trees: list) -> Any:
+        """Encodes trees over the words of sentences, whose tokens, and places of first subwords, are given."""
         features = {"boundary_ids": window_boundaries(tokens, places)}
         if config.character_filters:
             features["character_ids"] = window_characters(tokens, places, words)
-        return ChartCorpus(tokens, chart_cells([to_spans(tree) for tree in trees], labels, tags), features)
+        return ChartCorpus(tokens, chart_cells([to_spans(tree) for tree in trees], **names), features)
 
-    def make(model, card):
-        return TreeParser(model, vocabulary, labels, tags, card, longest)
+    def examples(self, predictor, data):
+        return [*data]
 
-    return _Plan(longest, make, functools.partial(SpanParser, config), corpus, {}, {})
+    def score(self, predictor, examples, resamples=0, progress=None, outermost=True, **options):
+        """Computes F1, recall and precision of brackets, exact match, and accuracy of tags.
+
+        `outermost` is that of `zoo.parsing.metrics.parsing_scores`, `options` are those of the parser's `parse`.
+        """
+        trees = predictor.parse([tree.leaves() for tree in examples], progress, **options)
+        return Evaluation(parsing_scores(examples, trees, resamples, outermost), examples, trees)
 
 
-def _linear_plan(recipe, trees, vocabulary, initial):
-    labels, tags = symbol_names(trees)
-    symbols = Symbols(labels, tags, vocabulary.vocabulary_size)
-    config = dataclasses.replace(recipe.model, vocabulary_size=symbols.size)
+class LinearParsing(Parsing):
+    """Trains and evaluates linearised parsers, which write brackets (Vinyals et al. 2015)."""
 
-    def corpus(tokens, places, words, trees):
+    predictor_class = LinearParser
+    unused = ("token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+    split, pad_label = staticmethod(teacher_forced), PAD_ID
+    dev_options = {"beam_size": 1}
+
+    def check(self, recipe, initial):
+        Task.check(self, recipe, initial)
+        if initial is not None:
+            raise ValueError("A linearised parser is trained from random weights. Leave out `initial`.")
+
+    def names(self, trees):
+        labels, tags = symbol_names(trees)
+        return {}, {"labels": labels, "tags": tags}
+
+    def model_config(self, recipe, data, vocabulary, initial):
+        size = Symbols(**data.arguments, first=vocabulary.vocabulary_size).size
+        return dataclasses.replace(recipe.model, vocabulary_size=size)
+
+    def corpus(self, names, config, tokens, places, words, trees):
+        symbols = Symbols(**names, first=config.vocabulary_size - Symbols(**names, first=0).size)
         return EncodedCorpus(TokenRows.of(source_rows(tokens)), TokenRows.of([symbols.encode(tree) for tree in trees]))
 
-    def make(model, card):
-        return LinearParser(model, vocabulary, labels, tags, card, recipe.training.max_tokens)
 
-    training = {"split": teacher_forced, "pad_label": PAD_ID}
-    look = {"beam_size": 1}
-    return _Plan(recipe.training.max_tokens, make, functools.partial(Seq2Seq, config), corpus, look, training)
+def _task(linear: bool) -> Parsing:
+    return LinearParsing() if linear else Parsing()
 
 
-def _check(settings, linear, initial):
-    check_settings(settings, ("bracket_f1",), _OF_ENCODERS if linear else ())
-    if linear and initial is not None:
-        raise ValueError("A linearised parser is trained from random weights. Leave out `initial`.")
-    if not linear and settings.label_smoothing:
-        raise ValueError(
-            "`label_smoothing` must be 0: it would spread over labels that a cell of a chart cannot have. "
-            f"Received: label_smoothing={settings.label_smoothing}."
-        )
+def train(recipe: Recipe, *arguments, **options) -> TreeParser | LinearParser:
+    """Trains a span parser or, if the model of the recipe is a `ModelConfig`, a linearised one; see `Task.train`."""
+    return _task(isinstance(recipe.model, ModelConfig)).train(recipe, *arguments, **options)
 
 
-def evaluate(
-    parser: Parser,
-    trees: Iterable[Tree],
-    resamples: int = 1000,
-    progress: Callable[[int], None] | None = None,
-    outermost: bool = True,
-    **options,
-) -> tuple[list[Score], list[Tree], list[Tree]]:
-    """Scores of a parser on cleaned trees, with bootstrap intervals; the trees, and the parser's for their words.
-
-    Args:
-        parser, trees: What is scored, on what.
-        resamples: Bootstrap samples of sentences for the intervals; 0 for none.
-        progress: Called with the number of windows done since the last call.
-        outermost: See `zoo.parsing.metrics.parsing_scores`.
-        options: For the parser's `parse`.
-
-    Raises:
-        ValueError: If there is no tree.
-    """
-    gold = [*trees]
-    found = parser.parse([tree.leaves() for tree in gold], progress, **options)
-    return parsing_scores(gold, found, resamples, outermost), gold, found
+def from_checkpoint(checkpoint: Checkpoint) -> TreeParser | LinearParser:
+    """Restores the parser that a checkpoint holds."""
+    return _task(checkpoint.card.get("parser") == "linear").from_checkpoint(checkpoint)
 
 
-class DevSet:
-    """A look at the dev set: bracket F1 and the accuracy of tags."""
-
-    def __init__(self, trees: Sequence[Tree], parser: Parser, **options):
-        self._trees, self._parser, self._options = trees, parser, options
-
-    def __call__(self, model: keras.Model) -> dict[str, float]:
-        """`dev_bracket_f1`, `dev_exact_match`, `dev_tag_accuracy` and `score`, which is the first."""
-        values = {score.metric: score.value for score in evaluate(self._parser, self._trees, 0, **self._options)[0]}
-        names = "bracket F1", "exact match", "tag accuracy"
-        figures = {f"dev_{name.lower().replace(' ', '_')}": values[name] for name in names}
-        return {**figures, "score": values["bracket F1"]}
-
-    def scores(self, parser: Parser, resamples: int) -> list[Score]:
-        """The scores of a parser on the dev set."""
-        return evaluate(parser, self._trees, resamples)[0]
+evaluate = Parsing().evaluate

@@ -3,29 +3,13 @@
 import os
 import typing
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
-from zoo.reading import DatasetRows, LineNotes, LineRows, Path, Row, TableRows, notes_of, text_features
+from zoo.corpora.reading import DatasetRows, LineRows, PathLike, Report, Row, TableRows, text_features
 
 
-@dataclass
-class Report:
-    """What one pass over a corpus found. Line numbers count from 1.
-
-    Args:
-        lines: Lines (or rows of a CSV file) or examples read.
-        texts: Texts that they gave.
-        short: Had fewer columns than were asked for, or an empty one; the other columns are read.
-        broken: Not UTF-8; left out.
-    """
-
-    lines: int = 0
-    texts: int = 0
-    short: LineNotes = field(default_factory=LineNotes)
-    broken: LineNotes = field(default_factory=LineNotes)
-
-    def __str__(self):
-        return "; ".join([f"{self.texts:,} texts from {self.lines:,} lines", *notes_of(self)])
+def _report():
+    """The report of a pass; short lines lack a column, which is left out, as are lines with other bytes than UTF-8."""
+    return Report("{texts:,} texts from {lines:,} lines", "short", "broken")
 
 
 class TextReader:
@@ -37,10 +21,10 @@ class TextReader:
 
     def __init__(self, rows: typing.Iterable[Row]):
         self._rows = rows
-        self.report = Report()
+        self.report = _report()
 
     def __iter__(self) -> Iterator[str]:
-        report = self.report = Report()
+        report = self.report = _report()
         for line, cells in enumerate(self._rows, start=1):
             report.lines = line
             filled = [cell for cell in cells or () if cell.strip()]
@@ -56,12 +40,12 @@ class TextReader:
 
 
 def open_texts(
-    data: Path,
+    data: PathLike,
     *,
     columns: Sequence[int] | None = None,
     features: Sequence[str] | None = None,
     split: str = "train",
-    data_dir: Path | None = None,
+    data_dir: PathLike | None = None,
 ) -> TextReader:
     """The reader that command-line arguments ask for.
 
@@ -70,7 +54,7 @@ def open_texts(
             not; or "tfds:NAME" for a data set of tensorflow-datasets.
         columns: Columns that are texts, from 0.
         features: For tfds, which are read; all texts by default.
-        split, data_dir: For tfds, see `zoo.reading.DatasetRows`.
+        split, data_dir: For tfds, see `zoo.corpora.reading.DatasetRows`.
     """
     name = os.fspath(data)
     if name.startswith("tfds:"):

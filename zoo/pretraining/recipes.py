@@ -1,18 +1,8 @@
 """Named recipes for pretraining."""
 
-from dataclasses import dataclass, field
-
 from zoo.config import EncoderConfig, Recipe, TrainingConfig
 
-
-@dataclass(frozen=True)
-class EncoderRecipe(Recipe):
-    """An encoder, its pretraining, and where the numbers come from."""
-
-    model: EncoderConfig = field(default_factory=EncoderConfig)
-
-
-SMALL = EncoderRecipe(
+SMALL = Recipe(
     model=EncoderConfig(
         vocabulary_size=8000,
         num_layers=2,

@@ -1,24 +1,22 @@
-"""Adam in one pass over each variable, that accumulates gradients under every tf.distribute strategy."""
+"""Adam with one pass over each variable, and gradient accumulation under every `tf.distribute` strategy."""
 
 import keras
 import tensorflow as tf
 from keras import ops
 
-from zoo.optimizers import LayerRates
-
 
 @keras.saving.register_keras_serializable("zoo")
 class Adam(keras.optimizers.Adam):
-    """Keras's Adam, updating with the mean gradient of every `accumulation_steps` calls.
+    """Keras's Adam that updates with the mean gradient of every `accumulation_steps` calls.
 
-    Keras's own makes a dozen passes over the weights, its `gradient_accumulation_steps` fails under a strategy: it
-    decides whether to update before the replicas exchange their gradients, and nothing may be exchanged inside a
-    condition. Here each variable decides after it.
+    The Adam of Keras makes a dozen passes over the weights, and its `gradient_accumulation_steps` fails under a
+    strategy: it decides whether to update before the replicas exchange their gradients, but an exchange is not allowed
+    inside of a condition. Here the condition comes after the exchange, separately for each variable.
 
     Args:
-        accumulation_steps: Calls to an update. `iterations` counts updates; a schedule is handed the calls, see
-            `keras_transformer.training.PerUpdate`.
-        kwargs: Those of `keras.optimizers.Adam`.
+        accumulation_steps: Calls for each update. `iterations` counts updates; schedules receive the number of calls,
+            see `keras_transformer.training.PerUpdate`.
+        kwargs: Arguments of `keras.optimizers.Adam`.
     """
 
     def __init__(self, *args, accumulation_steps: int = 1, **kwargs):
@@ -69,11 +67,6 @@ class Adam(keras.optimizers.Adam):
 
     def get_config(self):
         return {**super().get_config(), "accumulation_steps": self.accumulation_steps}
-
-
-@keras.saving.register_keras_serializable("zoo", name="AccumulatingLayerwiseAdam")
-class LayerwiseAdam(LayerRates, Adam):
-    """The Adam above with `zoo.optimizers.LayerRates`."""
 
 
 def _handle(variable):

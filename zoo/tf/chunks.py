@@ -1,4 +1,4 @@
-"""Rows of ids sorted by length and handed to a model in chunks, in a graph."""
+"""Calls of a model on chunks of rows of similar lengths, in a graph."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,20 +6,20 @@ from typing import Any
 import tensorflow as tf
 
 
-def in_chunks(
-    lengths: tf.Tensor, chunk_tokens: int, run: Callable[[tf.Tensor], Any], nothing: Any, *rows: tf.RaggedTensor
+def map_in_chunks(
+    lengths: tf.Tensor, chunk_tokens: int, run: Callable[[tf.Tensor], Any], empty: Any, *rows: tf.RaggedTensor
 ) -> Any:
-    """What `run` gives for ragged rows `[N, (T)]`, called on chunks of like length.
+    """Calls `run` on chunks of ragged rows `[N, (T)]` of similar lengths, and restores the order of the results.
 
-    The results are those of one call on all rows, for any number and length of them.
+    The results are those of one call on all rows, for any number and lengths of rows.
 
     Args:
-        lengths: Of the rows, int32 `[N]`.
-        chunk_tokens: Most positions of a chunk; at least one row goes into each.
-        run: Maps rows `[n, T]`, padded with 0 (strings: with ""), one tensor for each of `rows`, to a nest of tensors,
-            `n` along the first axis.
-        nothing: Such a nest for no rows; its other axes are as long as they may become. Shorter results are padded.
-        rows: The rows, for models of several inputs of the same lengths.
+        lengths: Lengths of the rows, int32 `[N]`.
+        chunk_tokens: Maximum number of positions of a chunk, which has at least one row.
+        run: Function of padded rows `[n, T]`, one tensor for each of `rows`, that returns a structure of tensors with
+            `n` along the first axis. Padding is 0, of strings "".
+        empty: Such a structure for no rows, with the maximum sizes of the other axes; smaller results are padded.
+        rows: Inputs of the model, of the same lengths.
     """
     order = tf.argsort(-lengths, stable=True)
     lengths, rows = tf.gather(lengths, order), [tf.gather(side, order) for side in rows]
@@ -33,22 +33,22 @@ def in_chunks(
         new = run(*(side[start : start + size].to_tensor() for side in rows))
         return start + size, tf.nest.map_structure(add, found, new)
 
-    shapes = tf.nest.map_structure(lambda tensor: tf.TensorShape([None, *tensor.shape[1:]]), nothing)
+    shapes = tf.nest.map_structure(lambda tensor: tf.TensorShape([None, *tensor.shape[1:]]), empty)
     _, found = tf.while_loop(
-        lambda start, found: start < tf.size(lengths), body, (0, nothing), (tf.TensorShape([]), shapes)
+        lambda start, found: start < tf.size(lengths), body, (0, empty), (tf.TensorShape([]), shapes)
     )
     return tf.nest.map_structure(lambda tensor: tf.gather(tensor, tf.argsort(order)), found)
 
 
-def packed(rows: tf.Tensor, lengths: tf.Tensor, room: int) -> tf.Tensor:
-    """Which of neighbouring pieces begin a new part, if each part has pieces of one row and at most `room` together.
+def part_starts(rows: tf.Tensor, lengths: tf.Tensor, room: int) -> tf.Tensor:
+    """Groups neighbouring pieces into parts of one row each and total lengths of at most `room`.
 
     Args:
-        rows: Row that each piece belongs to, sorted, int64 `[P]`.
-        lengths: Of the pieces, int64 `[P]`; one longer than `room` is a part by itself.
+        rows: Row of each piece, sorted, int64 `[P]`.
+        lengths: Length of each piece, int64 `[P]`; a piece longer than `room` is a part of its own.
 
     Returns:
-        Boolean `[P]`.
+        Boolean `[P]`, whether the piece is the first of a part.
     """
 
     def place(before, piece):

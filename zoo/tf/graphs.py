@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-_tracing = threading.RLock()  # Keras layers are called by one thread at a time.
+_tracing = threading.RLock()  # Keras layers must not be called by several threads at a time.
 
 
 def graph_function(function: Callable, jit_compile: bool = False) -> Callable:
-    """A graph of `function(*tensors)`, traced once for all sizes, or traced and compiled by XLA for each shape.
+    """Compiles `function(*tensors)` to one graph for all sizes, or with XLA to one for each shape.
 
-    It may be called by many threads.
+    The result is thread-safe.
     """
     graphs = {}
 

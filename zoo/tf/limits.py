@@ -1,4 +1,4 @@
-"""The limits of a call, held in its graph."""
+"""Request limits, checked in the graph of a call."""
 
 from collections.abc import Callable
 
@@ -8,13 +8,13 @@ from zoo.limits import Limits
 
 
 def check_bytes(sizes: tf.Tensor, limits: Limits) -> None:
-    """Ends a call by an error if a text has more bytes than it may have; `sizes` is int32 `[B]`."""
+    """Raises an error in the graph if a text has more bytes than allowed; `sizes` is int32 `[B]`."""
     message = f"A text may have at most {limits.max_bytes} bytes. Cut it, or export with a higher limit."
     tf.debugging.assert_less_equal(sizes, limits.max_bytes, message)
 
 
-def timer(limits: Limits) -> Callable[[], None]:
-    """Begins the time of a call. What it returns ends the call by an error if that has been too long."""
+def start_timer(limits: Limits) -> Callable[[], None]:
+    """Starts the time of a call, and returns a function that raises an error in the graph if it has run out."""
     if limits.max_seconds is None:
         return lambda: None
     end = tf.timestamp() + limits.max_seconds

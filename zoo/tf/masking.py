@@ -1,25 +1,25 @@
-"""Masks over tokens for masked language models, anew for each batch, in tf.data."""
+"""Masking of tokens for masked language models, in tf.data."""
 
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 import tensorflow as tf
 
-from zoo.labelled_corpus import NO_LABEL
+from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.tf.pipeline import training_dataset
 
 MASK_RATE = 0.15
 
 
 class TokenMasker:
-    """Hides tokens as BERT does (Devlin et al. 2019, section 3.1).
+    """Masks tokens as BERT does (Devlin et al. 2019, section 3.1).
 
-    Of each row 15 % of the tokens, at least one, are to be guessed. Of these 80 % are shown as the mask, 10 % as any
-    token, 10 % as they are. Special tokens are neither guessed nor shown in place of others.
+    15 % of the tokens of each row, at least one, are to be predicted. Of these 80 % are replaced by the mask token and
+    10 % by a random token; 10 % are unchanged. Special tokens are neither predicted nor used as random tokens.
 
     Args:
-        tokenizer: Whose ids they are; see `zoo.vocabularies`.
-        seed: Seed of the choice.
+        tokenizer: Tokenizer of the ids; see `zoo.text.vocabularies`.
+        seed: Seed of the random choice.
     """
 
     def __init__(self, tokenizer, seed: int):
@@ -30,9 +30,10 @@ class TokenMasker:
         self._mask_id, self._seed = tokenizer.mask_id, seed
 
     def __call__(self, token_ids: tf.Tensor, number: tf.Tensor) -> dict[str, tf.Tensor]:
-        """`token_ids` `[B, T]` with masks, `positions` `[B, M]` to guess at, and the `labels` `[B, M]` there.
+        """Returns masked `token_ids` `[B, T]`, the `positions` `[B, M]` to predict, and their `labels` `[B, M]`.
 
-        M is the most of any row; the other rows have NO_LABEL at their end. The same seed and `number` choose the same.
+        M is the maximum over the rows; labels of the other rows are padded with NO_LABEL. The same seed and `number` of
+        the batch give the same masks.
         """
         allowed = tf.gather(self._ordinary, token_ids)
         total = tf.math.count_nonzero(allowed, axis=1, dtype=tf.float32)
@@ -53,11 +54,11 @@ class TokenMasker:
 
 
 class MaskedBatches:
-    """Batches with masks, made ahead by tf.data.
+    """Masked batches, prefetched by tf.data.
 
     Args:
-        batches: With `token_ids`; those of `zoo.batching.BatchStream`.
-        masker: What hides tokens.
+        batches: A `zoo.corpora.batching.BatchStream` with `token_ids`.
+        masker: Masks the tokens.
         start: Number of the first batch.
     """
 
@@ -70,5 +71,5 @@ class MaskedBatches:
         return masked.prefetch(4).as_numpy_iterator()
 
     def position(self, consumed: int) -> tuple[int, int]:
-        """As of the batches."""
+        """See `BatchStream.position`."""
         return self._batches.position(consumed)

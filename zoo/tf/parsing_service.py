@@ -1,4 +1,4 @@
-"""A span parser as a SavedModel: words in, trees in brackets out, without this package."""
+"""SavedModel of a span parser, from words to trees in brackets."""
 
 import tensorflow as tf
 
@@ -6,12 +6,12 @@ from zoo.tf.predictor_service import WordService, word_characters
 
 
 class ParsingService(WordService):
-    """Trees of sentences.
+    """Parses sentences.
 
-        words: string [B, W], filled up with ""
+        words: string [B, W], padded with ""
         -> trees: string [B], as `zoo.parsing.trees.bracketed` writes them; "" for a sentence without words
 
-    Sentences of more tokens than the model takes are parsed in windows, as `TreeParser` does.
+    Sentences with too many tokens are parsed in windows, as by `TreeParser`.
     """
 
     def __init__(self, parser, limits):
@@ -22,7 +22,7 @@ class ParsingService(WordService):
         self._opening = ["".join(f"({label} " for label in chain) for chain in chains]
         self._closing = [")" * len(chain) for chain in chains]
 
-    def _answer(self, check, words):
+    def _serve(self, check, words):
         real = self._real(words)
         owners = tf.where(real)[:, 0]
         flat = tf.boolean_mask(words, real)
@@ -40,7 +40,7 @@ class ParsingService(WordService):
         return {"trees": tf.where(tf.equal(trees, ""), "", tf.strings.join(["(TOP ", trees, ")"]))}
 
     def _trees(self, *sides):
-        """What is under the root, in brackets: string `[n]`, of padded inputs of the model and words `[n, W]`."""
+        """Returns the brackets below the root, string `[n]`, from padded inputs of the model and words `[n, W]`."""
         *inputs, words = sides
         scores, labels, tags = self._best(*inputs)
         lengths = tf.math.count_nonzero(tf.not_equal(words, ""), axis=1, dtype=tf.int32)
@@ -54,17 +54,17 @@ class ParsingService(WordService):
             joined = tf.strings.unsorted_segment_join(found, row * places + place, tf.shape(tags)[0] * places)
             return tf.reshape(joined, (-1, places))
 
-        # Of spans that begin at the same word, the widest comes last and opens first.
+        # Of spans that begin at the same word, the widest is the last here and must open first.
         row, first, last, label = (x[::-1] for x in (row, first, last, label))
         opening, closing = beside(self._opening, first), beside(self._closing, last)
-        leaves = tf.strings.join(["(", tf.gather(tf.constant(self._tags), tags[:, :-1]), " ", words, ")"])
-        parts = tf.strings.join([opening[:, :-1], leaves, closing[:, 1:]])
+        tagged_words = tf.strings.join(["(", tf.gather(tf.constant(self._tags), tags[:, :-1]), " ", words, ")"])
+        parts = tf.strings.join([opening[:, :-1], tagged_words, closing[:, 1:]])
         parts = tf.where(tf.equal(words, ""), "", parts)
         return tf.strings.strip(tf.strings.reduce_join(parts, axis=1, separator=" "))
 
 
 def best_trees(scores: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-    """`zoo.parsing.chart.best_trees` in a graph.
+    """Finds the best trees as `zoo.parsing.chart.best_trees` does, in a graph.
 
     Returns:
         Boolean `[B, N, N]`, at (i, w): whether the words i to i + w - 1 are a span of the tree.
@@ -90,7 +90,7 @@ def best_trees(scores: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
 
 
 def _splits(scores, places):
-    """The width of the left part of the best tree of w words from i on: int32 `[B, N, N]`, at (i, w)."""
+    """Returns the width of the left part of the best tree of the w words from word i, int32 `[B, N, N]` at (i, w)."""
 
     def widen(width, begun, ended, splits):
         first = tf.range(places - width)
@@ -112,5 +112,5 @@ def _splits(scores, places):
 
 
 def _with_column(x, column, before, after):
-    """`x` `[B, N, w]` and, behind it, a column with padding before and after."""
+    """Appends a column, with padding before and after, to `x` `[B, N, w]`."""
     return tf.concat([x, tf.pad(column, [(0, 0), (before, after)])[:, :, None]], 2)

@@ -1,4 +1,4 @@
-"""Examples of NumPy arrays as a tf.data.Dataset."""
+"""Conversion of examples to a `tf.data.Dataset`."""
 
 import itertools
 import typing
@@ -8,24 +8,24 @@ import tensorflow as tf
 
 
 def training_dataset(examples: typing.Iterable, prefetch: int = 4) -> tf.data.Dataset:
-    """Feeds examples, nests of arrays of the same ranks and types, to `fit`, made ahead in a thread.
+    """Converts examples, structures of arrays of constant ranks and types, to a dataset that prefetches in a thread.
 
-    `Dataset.from_generator` would do the same, but its first use makes the C library give every freed array
-    back to the system (it sets M_TRIM_THRESHOLD to 128 kB), which costs a training step on a CPU about a fifth.
+    `Dataset.from_generator` would do the same, but its first use makes the C library return all freed memory to the
+    system (it sets M_TRIM_THRESHOLD to 128 kB), which makes training steps on a CPU about a fifth slower.
     """
     stream = iter(examples)
     first = next(stream)
     stream = itertools.chain([first], stream)
-    leaves = tf.nest.flatten(first)
-    end = [np.zeros((0,) * leaf.ndim, leaf.dtype) for leaf in leaves]
+    arrays = tf.nest.flatten(first)
+    end = [np.zeros((0,) * array.ndim, array.dtype) for array in arrays]
 
     def fetch(_):
         example = next(stream, None)
         return *(end if example is None else tf.nest.flatten(example)), example is not None
 
     def example(number):
-        *tensors, more = tf.numpy_function(fetch, [number], [*(leaf.dtype for leaf in leaves), tf.bool])
-        tensors = [tf.ensure_shape(tensor, [None] * leaf.ndim) for tensor, leaf in zip(tensors, leaves)]
+        *tensors, more = tf.numpy_function(fetch, [number], [*(array.dtype for array in arrays), tf.bool])
+        tensors = [tf.ensure_shape(tensor, [None] * array.ndim) for tensor, array in zip(tensors, arrays)]
         return tf.ensure_shape(more, ()), tf.nest.pack_sequence_as(first, tensors)
 
     dataset = tf.data.Dataset.counter().map(example).take_while(lambda more, example: more)

@@ -1,23 +1,23 @@
-"""Classifiers and taggers as SavedModels: strings in, labels and probabilities out, without this package."""
+"""SavedModels of classifiers and taggers, from strings to labels and probabilities."""
 
 import tensorflow as tf
 
 from zoo.config import NUM_CHARACTERS
-from zoo.limits import Limits, after
-from zoo.tf.chunks import in_chunks, packed
-from zoo.tf.limits import check_bytes, timer
+from zoo.limits import Limits, with_check
+from zoo.text.tokenizer import Tokenizer
+from zoo.text.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
+from zoo.tf.chunks import map_in_chunks, part_starts
+from zoo.tf.limits import check_bytes, start_timer
 from zoo.tf.tokenizers import GraphTokenizer
 from zoo.tf.word_pieces import GraphWordPieces
-from zoo.tokenizer import Tokenizer
-from zoo.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
 
 
 class PredictorService(tf.Module):
-    """What both services share; see the subclasses. Answers do not depend on the other texts of a call.
+    """Base of the services of predictors. Results do not depend on the other texts of a call.
 
     Args:
-        predictor: A `zoo.predictor.Predictor`.
-        limits: Of a call.
+        predictor: A `zoo.serving.predictor.Predictor`.
+        limits: Limits of a call.
     """
 
     def __init__(self, predictor, limits: Limits):
@@ -32,48 +32,48 @@ class PredictorService(tf.Module):
         self._inputs = predictor.inputs
 
     def signatures(self) -> dict:
-        """The functions to save, by name."""
+        """Returns the functions to save, by name."""
         specs = [tf.TensorSpec(shape, tf.string, name=name) for name, shape in self._strings()]
 
-        def answer(*strings):
-            return self._answer(timer(self._limits), *strings)
+        def serve(*strings):
+            return self._serve(start_timer(self._limits), *strings)
 
-        self._function = tf.function(answer, input_signature=specs, autograph=False)
+        self._function = tf.function(serve, input_signature=specs, autograph=False)
         return {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: self._function}
 
-    def _in_chunks(self, check, run, nothing, *rows):
-        """What `run` gives for the rows, with a check before each chunk; see `in_chunks`."""
+    def _in_chunks(self, check, run, empty, *rows):
+        """Calls `map_in_chunks` with a check before each chunk."""
         lengths = tf.cast(rows[0].row_lengths(), tf.int32)
-        return in_chunks(lengths, self._chunk_tokens, after(check, run), nothing, *rows)
+        return map_in_chunks(lengths, self._chunk_tokens, with_check(check, run), empty, *rows)
 
     def _encoded(self, texts):
-        """Strings `[B]` to int32 ids `[B, (T)]`, without special ids."""
+        """Encodes strings `[B]` as int32 ids `[B, (T)]`, without special ids."""
         return self._graph_tokenizer.encode(tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace"))
 
 
 class ClassificationService(PredictorService):
-    """Classes of texts.
+    """Classifies texts.
 
-        text: string [B], for a model of pairs second: string [B] too
+        text: string [B], for a model of pairs also second: string [B]
         -> labels: string [B], probabilities: float32 [B, C] in the order of the card's `labels`
 
-    Texts of more tokens than the model takes are cut, as `TextClassifier` cuts them.
+    Texts with too many tokens are truncated, as by `TextClassifier`.
     """
 
     def _strings(self):
         return [("text", (None,)), ("second", (None,))][: len(self._inputs)]
 
-    def _answer(self, check, *texts):
+    def _serve(self, check, *texts):
         for side in texts:
             check_bytes(tf.strings.length(side), self._limits)
         rows = self._framed([self._encoded(side) for side in texts])
-        nothing = tf.zeros((0, len(self._labels)))
-        probabilities = self._in_chunks(check, self._softmax, nothing, *rows[: len(self._inputs)])
+        empty = tf.zeros((0, len(self._labels)))
+        probabilities = self._in_chunks(check, self._softmax, empty, *rows[: len(self._inputs)])
         labels = tf.gather(tf.constant(self._labels), tf.argmax(probabilities, -1))
         return {"labels": labels, "probabilities": probabilities}
 
     def _framed(self, parts):
-        """`zoo.labelled_corpus.framed_rows` of ragged ids."""
+        """Adds special tokens to ragged ids, as `zoo.corpora.labelled_corpus.frame_rows` does."""
         start, end, _ = self._special
         room = tf.constant(self._max_tokens - 1 - len(parts), tf.int64)
         lengths = [part.row_lengths() for part in parts]
@@ -98,18 +98,18 @@ class ClassificationService(PredictorService):
 
 
 class WordService(PredictorService):
-    """What services of sentences share: strings of words `[B, W]`, filled up with "", to windows."""
+    """Base of the services that split sentences, strings of words `[B, W]` padded with "", into windows."""
 
     def _strings(self):
         return [("words", (None, None))]
 
     def _real(self, words):
-        """Which strings `[B, W]` are words."""
+        """Returns which of the strings `[B, W]` are words."""
         check_bytes(tf.reduce_sum(tf.strings.length(words), axis=1), self._limits)
         return tf.not_equal(tf.strings.strip(words), "")
 
     def _subwords(self, words):
-        """Ids of each word, ragged `[W, (T)]`: at least one, at most as many as a window holds."""
+        """Encodes words as ragged ids `[W, (T)]`: at least one for each word, at most as many as fit into a window."""
         subwords = self._encoded(words)
         missing = tf.equal(subwords.row_lengths(), 0)
         unknown = tf.fill([tf.math.count_nonzero(missing)], self._special[2])
@@ -117,10 +117,10 @@ class WordService(PredictorService):
         return tf.concat([subwords[:, : self._max_tokens - 2], unknown], 1)
 
     def _windows(self, subwords, characters, sentences):
-        """Rows of whole words of one sentence each, their characters, and each word's row and place there, `[W, 2]`."""
+        """Returns windows of whole words of a sentence, their characters, and each word's row and position `[W, 2]`."""
         start, end, _ = self._special
         lengths = subwords.row_lengths()
-        begins = packed(sentences, lengths, self._max_tokens - 2)
+        begins = part_starts(sentences, lengths, self._max_tokens - 2)
         window = tf.cumsum(tf.cast(begins, tf.int64)) - 1
         count = tf.math.count_nonzero(begins)
         tokens, characters = (
@@ -136,23 +136,23 @@ class WordService(PredictorService):
 
 
 class LabellingService(WordService):
-    """Labels of words.
+    """Labels words.
 
-        words: string [B, W], filled up with ""
-        -> labels: string [B, W], filled up with "", probabilities: float32 [B, W], of these labels
+        words: string [B, W], padded with ""
+        -> labels: string [B, W], padded with "", probabilities: float32 [B, W], of these labels
 
-    Sentences of more tokens than the model takes are tagged in windows, as `WordTagger` does.
+    Sentences with too many tokens are labelled in windows, as by `WordTagger`.
     """
 
-    def _answer(self, check, words):
+    def _serve(self, check, words):
         real = self._real(words)
         owners = tf.where(real)
         flat = tf.boolean_mask(words, real)
         rows, characters, places = self._windows(self._subwords(flat), word_characters(flat), owners[:, 0])
         width = tf.reduce_max(tf.concat([tf.cast(rows.row_lengths(), tf.int32), [0]], 0))
-        nothing = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
+        empty = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
         inputs = (rows, characters)[: len(self._inputs)]
-        numbers, probabilities = self._in_chunks(check, self._most_probable, nothing, *inputs)
+        numbers, probabilities = self._in_chunks(check, self._most_probable, empty, *inputs)
         shape = tf.shape(words, tf.int64)
         labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
         return {
@@ -166,7 +166,7 @@ class LabellingService(WordService):
 
 
 def word_characters(words: tf.Tensor) -> tf.Tensor:
-    """`zoo.word_characters.word_characters` of strings `[W]`: int32 `[W, WIDTH]`."""
+    """Encodes strings `[W]` as `zoo.text.word_characters.word_characters` does: int32 `[W, WIDTH]`."""
     codes = tf.strings.unicode_decode(words, "UTF-8", errors="replace")
     lengths, places = codes.row_lengths(), tf.ragged.range(codes.row_lengths()).flat_values
     from_end = tf.gather(lengths, codes.value_rowids()) - places

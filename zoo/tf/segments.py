@@ -1,23 +1,23 @@
-"""Texts cut into segments in a graph, as `zoo.translation.segments` cuts them in Python, and put together again."""
+"""Splitting of texts into segments in a graph, as by `zoo.translation.segments`, and joining of their translations."""
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from zoo.tf.chunks import packed
+from zoo.tf.chunks import part_starts
 from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
 
 _LINE_BREAK = r"(\r\n|\n|\r)"
-# What Python takes for white space; RE2's \s is ASCII.
+# White space as in Python; RE2's \s is ASCII only.
 _SPACE = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
 _SENTENCE_END = rf"([.!?…。！？؟][\"'»”’)\]]*){_SPACE}+"
 
 
 class Segments(NamedTuple):
-    """The segments of texts `[B]` and what holds them together.
+    """Segments of texts `[B]`, and the line breaks between them.
 
-    `parts` is string `[B, (lines and line breaks), (segments)]`, `breaks` string `[B, (lines and line breaks)]`: a
-    line break, or empty where there is a line, whose segments are in `parts`.
+    `parts` is string `[B, (lines and line breaks), (segments)]`, `breaks` string `[B, (lines and line breaks)]`: either
+    a line break, or empty for a line, whose segments are in `parts`.
     """
 
     parts: tf.RaggedTensor
@@ -25,7 +25,7 @@ class Segments(NamedTuple):
 
 
 def split_texts(texts: tf.Tensor, tokenizer: GraphTokenizer, max_tokens: int) -> Segments:
-    """Cuts texts `[B]` at line breaks, and long lines at ends of sentences, at spaces or anywhere."""
+    """Splits texts `[B]` at line breaks, and long lines at ends of sentences, else at spaces, else anywhere."""
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
     pieces = tensorflow_text.regex_split(texts, _LINE_BREAK, keep_delim_regex_pattern=_LINE_BREAK)
     flat = pieces.flat_values
@@ -38,7 +38,7 @@ def split_texts(texts: tf.Tensor, tokenizer: GraphTokenizer, max_tokens: int) ->
 
 
 def join_texts(segments: Segments, translations: tf.Tensor) -> tf.Tensor:
-    """Texts `[B]` made of the translations of the segments, which come flat."""
+    """Joins flat translations of the segments to texts `[B]`."""
     parts = segments.parts.with_flat_values(translations)
     lines = tf.strings.reduce_join(parts, axis=-1, separator=" ")
     texts = tf.strings.reduce_join(tf.strings.join([lines, segments.breaks]), axis=-1)
@@ -46,31 +46,30 @@ def join_texts(segments: Segments, translations: tf.Tensor) -> tf.Tensor:
 
 
 def segment_counts(segments: Segments) -> tf.Tensor:
-    """Segments of each text: int64 `[B]`."""
+    """Counts the segments of each text: int64 `[B]`."""
     return tf.reduce_sum(segments.parts.row_lengths(axis=2), axis=1)
 
 
 def _fitting(parts, split, separator, tokenizer, max_tokens):
-    """`parts` `[N, (segments)]` with those of more than `max_tokens` tokens split, and packed as far as they fit."""
+    """Splits those of `parts` `[N, (segments)]` with more than `max_tokens` tokens, and joins small pieces."""
     texts = parts.flat_values
     long = tokenizer.encode(texts).row_lengths() > max_tokens
 
-    def cut():
+    def split_long():
         pieces = tf.concat([split(tf.where(long, texts, "")), _kept(texts, ~long)], axis=1)
         return parts.with_values(_packed(pieces, separator, tokenizer, max_tokens)).merge_dims(1, 2)
 
-    return tf.cond(tf.reduce_any(long), cut, lambda: parts)
+    return tf.cond(tf.reduce_any(long), split_long, lambda: parts)
 
 
 def _packed(pieces, separator, tokenizer, max_tokens):
-    """Neighbours in ragged `[N, (pieces)]` joined while they have at most `max_tokens` tokens together."""
+    """Joins neighbours in ragged `[N, (pieces)]` as long as they have at most `max_tokens` tokens together."""
     rows, flat = pieces.value_rowids(), pieces.flat_values
-    lengths = tokenizer.encode(flat).row_lengths() if separator else None
-    if lengths is None:  # Characters: at most four bytes, hence four tokens, each, and one for the space before.
+    if separator:
+        begins = part_starts(rows, tokenizer.encode(flat).row_lengths(), max_tokens)
+    else:  # Characters have at most four bytes, hence four tokens, each; one token is for the space before.
         places = tf.ragged.range(pieces.row_lengths()).flat_values
         begins = tf.equal(places % max(1, (max_tokens - 1) // 4), 0)
-    else:
-        begins = packed(rows, lengths, max_tokens)
     places = tf.cumsum(tf.cast(begins, rows.dtype)) - 1
     joined = tf.strings.unsorted_segment_join(flat, places, tf.reduce_sum(tf.cast(begins, rows.dtype)), separator)
     return tf.RaggedTensor.from_value_rowids(joined, tf.boolean_mask(rows, begins), pieces.nrows())
@@ -89,5 +88,5 @@ def _characters(texts):
 
 
 def _kept(texts, kept):
-    """Strings `[N]` as ragged `[N, (0 or 1)]`."""
+    """Converts strings `[N]` to ragged `[N, (0 or 1)]`, which has those that are kept."""
     return tf.RaggedTensor.from_row_lengths(tf.boolean_mask(texts, kept), tf.cast(kept, tf.int64))

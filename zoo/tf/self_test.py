@@ -1,6 +1,7 @@
-"""Do two devices add up what they exchange? `python -m zoo.tf.self_test GPU:0 GPU:1`; fresh in each process.
+"""Test of all-reduce between devices: `python -m zoo.tf.self_test GPU:0 GPU:1`.
 
-A process can have one set of replicas only, and links between some devices of a machine may be bad while others work.
+Each pair of devices needs its own process, since a process can have only one set of replicas, and the links between
+some devices of a machine may be faulty while others work.
 """
 
 import sys
@@ -12,10 +13,10 @@ SIZE = 1_000_000  # Numbers to exchange; their sums are exact in float32.
 
 
 def all_reduce(devices: list[str]) -> None:
-    """Adds a known vector over devices, and compares the sum on each.
+    """Sums a known vector over devices, and checks the sum on each.
 
     Raises:
-        ArithmeticError: If a device has another sum; the message names it and the first wrong place.
+        ArithmeticError: If a device has a wrong sum; the message names the device and the first wrong index.
     """
     if devices[0].startswith("CPU"):
         (cpu,) = tf.config.list_physical_devices("CPU")
@@ -24,7 +25,7 @@ def all_reduce(devices: list[str]) -> None:
     vector = np.arange(SIZE, dtype="float32")
 
     @tf.function
-    def exchanged():
+    def reduced():
         def replica():
             context = tf.distribute.get_replica_context()
             factor = tf.cast(context.replica_id_in_sync_group + 1, "float32")
@@ -33,7 +34,7 @@ def all_reduce(devices: list[str]) -> None:
         return strategy.run(replica)
 
     expected = vector * sum(range(1, len(devices) + 1))
-    for device, found in zip(devices, strategy.experimental_local_results(exchanged())):
+    for device, found in zip(devices, strategy.experimental_local_results(reduced())):
         wrong = np.flatnonzero(found.numpy() != expected)
         if len(wrong):
             i = wrong[0]

@@ -1,28 +1,28 @@
-"""The tokenizer as TensorFlow operations, so that a SavedModel can take and give strings."""
+"""Tokenizer as TensorFlow operations, for SavedModels from strings to strings."""
 
 import sentencepiece
 import tensorflow as tf
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.tokenizer import Tokenizer
+from zoo.text.tokenizer import Tokenizer
 
 try:
     import tensorflow_text
 except ImportError as error:
     raise ImportError(
-        "Tokenising in a TensorFlow graph needs tensorflow-text. Install it: pip install keras-transformer-zoo[text]"
+        "Tokenizing in a TensorFlow graph needs tensorflow-text. Install it: pip install keras-transformer-zoo[text]"
     ) from error
 
 _MADE = "_made_by_graph_tokenizers"
 
 
 class GraphTokenizer(tf.Module):
-    """The same ids as `zoo.tokenizer.Tokenizer`, in a graph.
+    """Encodes and decodes in a graph, with the ids of `zoo.text.tokenizer.Tokenizer`.
 
-    Built on `SentencepieceTokenizer`: the `FastSentencepieceTokenizer` gives other ids for BPE models
-    (tensorflow-text 2.21: 2 of 200 sentences agreed). Each graph makes its own vocabulary resource. One made
-    outside belongs to a cached eager kernel, and `keras.utils.set_random_seed` empties that cache: every
-    function that had captured the resource would fail with a NotFoundError.
+    It uses `SentencepieceTokenizer`, since `FastSentencepieceTokenizer` gives other ids for BPE models
+    (tensorflow-text 2.21: 2 of 200 sentences agreed). Each graph creates its own vocabulary resource. A resource
+    created outside belongs to a cached eager kernel, and `keras.utils.set_random_seed` empties that cache: every
+    function that captured the resource would fail with a NotFoundError.
 
     Args:
         tokenizer: The vocabulary.
@@ -36,34 +36,34 @@ class GraphTokenizer(tf.Module):
         self._begins_word = [processor.id_to_piece(i).startswith("\u2581") for i in range(processor.vocab_size())]
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Strings `[B]` to int32 ids `[B, (S)]`, without special ids."""
+        """Encodes strings `[B]` as int32 ids `[B, (S)]`, without special ids."""
         return self._subwords().tokenize(texts)
 
     def source_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Strings `[B]` as a model reads them: int32 ids `[B, (S)]`, END_ID added."""
+        """Encodes strings `[B]` as int32 ids `[B, (S)]` with END_ID, the input of a model."""
         ids = self.encode(texts)
         ends = tf.fill([ids.nrows(), 1], END_ID)
         return tf.concat([ids, ends], axis=1)
 
     def word_numbers(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
-        """The number, from 0, of the word that each id belongs to; see `zoo.tokenizer.Tokenizer.words`."""
+        """Returns the number, from 0, of the word of each id; see `zoo.text.tokenizer.Tokenizer.words`."""
         first = tf.equal(tf.ragged.range(ids.row_lengths()).flat_values, 0)
         begins = first | tf.gather(tf.constant(self._begins_word), ids.flat_values)
         return tf.cumsum(ids.with_flat_values(tf.cast(begins, tf.int32)), axis=1) - 1
 
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
-        """Ids `[B, S]`, padded or ragged, to strings `[B]`; special ids count as absent, as in Python."""
+        """Decodes ids `[B, S]`, padded or ragged, to strings `[B]`; special ids are ignored, as in Python."""
         if not isinstance(ids, tf.RaggedTensor):
             ids = tf.RaggedTensor.from_tensor(ids)
         special = tf.reduce_any([tf.equal(ids.flat_values, i) for i in (PAD_ID, UNKNOWN_ID, START_ID, END_ID)], 0)
         ids = tf.ragged.boolean_mask(ids, ids.with_flat_values(~special))
-        # This detokenizer, unlike sentencepiece itself, takes all spaces off the front; a line feed stops it.
+        # This detokenizer, unlike sentencepiece itself, removes all leading spaces; a leading line feed prevents that.
         guards = tf.fill([ids.nrows(), 1], tf.constant(self._line_feed, ids.dtype))
         texts = self._subwords().detokenize(tf.concat([guards, ids], axis=1))
         return tf.strings.regex_replace(texts, r"\A\n ?", "")
 
     def _subwords(self):
-        """The resource of the graph being built, or of one around it; the graph keeps it."""
+        """Returns the vocabulary resource of the current graph or an outer one, or creates it."""
         graph = around = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
         while around is not None:
             if self in getattr(around, _MADE, {}):

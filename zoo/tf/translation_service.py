@@ -1,4 +1,4 @@
-"""A translator as a SavedModel: strings in, strings out, without this package."""
+"""SavedModel of a translator, from strings to strings."""
 
 import functools
 from collections.abc import Callable
@@ -8,27 +8,27 @@ import tensorflow as tf
 
 from keras_transformer.decoding import Hypotheses
 from zoo.config import START_ID
-from zoo.limits import Limits, after
-from zoo.tf.chunks import in_chunks
-from zoo.tf.limits import check_bytes, timer
+from zoo.limits import Limits, with_check
+from zoo.tf.chunks import map_in_chunks
+from zoo.tf.limits import check_bytes, start_timer
 
 IDS = "translate_ids"
 TEXTS = tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
 class TranslationService(tf.Module):
-    """Token ids to token ids; the signature `translate_ids` needs no operation outside TensorFlow.
+    """Translates token ids; the signature `translate_ids` needs no operation outside of TensorFlow.
 
         source: int32 [B, S], padded with 0, each row ended by the end token
-        -> ids: int32 [B, N, L], scores: float32 [B, N] (-inf where the search met no more)
+        -> ids: int32 [B, N, L], scores: float32 [B, N] (-inf if the search found fewer than N)
 
     Args:
-        model: Whose variables the search reads.
-        search: `search(source [B, S], max_lengths [B], each_step=check)` to `Hypotheses` of N best; the check is called
-            before each step.
-        num_return: N.
-        extra_tokens: How many more tokens than the source a translation may have.
-        limits: Of a call.
+        model: Model whose variables the search reads.
+        search: Function `search(source [B, S], max_lengths [B], each_step=check)` that returns the N best `Hypotheses`
+            and calls the check before each step.
+        num_return: Number N of translations.
+        extra_tokens: Maximum number of tokens of a translation beyond those of its source.
+        limits: Limits of a call.
     """
 
     def __init__(self, model: keras.Model, search: Callable, num_return: int, extra_tokens: int, limits: Limits):
@@ -39,11 +39,11 @@ class TranslationService(tf.Module):
 
     @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32, name="source")], autograph=False)
     def translate_ids(self, source):
-        found = self._hypotheses(timer(self._limits), source)
+        found = self._hypotheses(start_timer(self._limits), source)
         return {"ids": found.ids, "scores": tf.where(found.lengths > 0, found.scores, -float("inf"))}
 
     def signatures(self) -> dict:
-        """The functions to save, by name."""
+        """Returns the functions to save, by name."""
         return {IDS: self.translate_ids}
 
     def _hypotheses(self, check, source):
@@ -52,20 +52,21 @@ class TranslationService(tf.Module):
 
 
 class TextService(TranslationService):
-    """Texts to texts; the default signature, beside that on ids.
+    """Translates texts by the default signature, beside that for ids.
 
         text: string [B] -> translations: string [B], scores: float32 [B]
-        with num_return > 1: n_best: string [B, N], n_best_scores: float32 [B, N]; "" and -inf after the last
+        with num_return > 1: n_best: string [B, N], n_best_scores: float32 [B, N]; padded with "" and -inf
         with alignments: alignments: string [B], pairs "source-target" of word numbers
 
-    Texts are cut into segments and these sorted by length and decoded in chunks, as `Translator` does: the results are
-    the same, for any number and length of texts.
+    Texts are split into segments, which are sorted by length and decoded in chunks, as by `Translator`, with the same
+    results for any number and lengths of texts.
 
     Args:
         tokenizer: A `zoo.tf.tokenizers.GraphTokenizer`.
-        max_source_tokens, chunk_tokens: Most tokens of a segment; most source positions decoded at once.
-        weights_of: `weights_of(source [B, S], target [B, T])` to attention weights `[B, T, S]` for alignments.
-        longest_aligned: Most tokens of a text or translation that are aligned.
+        max_source_tokens, chunk_tokens: Maximum number of tokens of a segment, and of source positions in a chunk.
+        weights_of: Function `weights_of(source [B, S], target [B, T])` that returns attention weights `[B, T, S]` for
+            alignments; None for no alignments.
+        longest_aligned: Maximum number of tokens of texts and translations that are aligned.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class TextService(TranslationService):
     def translate(self, text):
         from zoo.tf.segments import join_texts, segment_counts, split_texts
 
-        check = timer(self._limits)
+        check = start_timer(self._limits)
         check_bytes(tf.strings.length(text), self._limits)
         segments = split_texts(text, self._tokenizer, self._max_source_tokens)
         found = self._decoded(check, self._tokenizer.source_ids(segments.parts.flat_values))
@@ -91,7 +92,7 @@ class TextService(TranslationService):
         most = tf.maximum(tf.reduce_max(per_text.with_values(available), axis=1), 1)
         texts, scores = [], []
         for n in range(self._num_return):
-            rows = tf.minimum(n, available - 1)  # A segment with fewer gives its last.
+            rows = tf.minimum(n, available - 1)  # A segment with fewer candidates repeats its last.
             chosen = join_texts(segments, tf.gather(candidates, rows, batch_dims=1))
             score = tf.reduce_sum(per_text.with_values(tf.gather(found.scores, rows, batch_dims=1)), axis=1)
             texts.append(tf.where(n < most, chosen, ""))
@@ -107,30 +108,28 @@ class TextService(TranslationService):
         return {TEXTS: self.translate, **super().signatures()}
 
     def _decoded(self, check, source):
-        """What is found for ragged ids `[S, (tokens)]`, decoded in chunks of like length."""
+        """Decodes ragged ids `[S, (tokens)]` in chunks of similar lengths."""
         lengths = tf.cast(source.row_lengths(), tf.int32)
         width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + self._extra_tokens
         scores = tf.zeros((0, self._num_return))
-        nothing = Hypotheses(
-            tf.zeros((0, self._num_return, width), tf.int32), scores, scores, tf.cast(scores, tf.int32)
-        )
-        return in_chunks(lengths, self._chunk_tokens, functools.partial(self._hypotheses, check), nothing, source)
+        empty = Hypotheses(tf.zeros((0, self._num_return, width), tf.int32), scores, scores, tf.cast(scores, tf.int32))
+        return map_in_chunks(lengths, self._chunk_tokens, functools.partial(self._hypotheses, check), empty, source)
 
     def _links(self, check, texts, translations):
-        """Pharaoh's notation of `Alignment.links`, "" where a side is too long."""
+        """Returns `Alignment.links` in Pharaoh's notation, "" if a side is too long."""
         sides = [self._tokenizer.encode(side) for side in (texts, translations)]
         starts = tf.fill((sides[1].nrows(), 1), START_ID)
-        words = [self._tokenizer.word_numbers(ids) + 1 for ids in sides]  # 0 is for what fills a row up.
+        words = [self._tokenizer.word_numbers(ids) + 1 for ids in sides]  # 0 is padding.
         rows = [self._tokenizer.source_ids(texts), tf.concat([starts, sides[1]], 1), *words]
         lengths = tf.maximum(*(tf.cast(side.row_lengths(), tf.int32) for side in sides))
         fit = lengths <= self._longest_aligned
         lengths, *rows = (tf.ragged.boolean_mask(side, fit) for side in (lengths + 1, *rows))
-        nothing = tf.constant([], tf.string)
-        links = in_chunks(lengths, self._chunk_tokens, after(check, self._linked), nothing, *rows)
+        empty = tf.constant([], tf.string)
+        links = map_in_chunks(lengths, self._chunk_tokens, with_check(check, self._linked), empty, *rows)
         return tf.tensor_scatter_nd_update(tf.fill(tf.shape(fit), ""), tf.where(fit), links)
 
     def _linked(self, source, target, *words):
-        """The links of padded ids `[n, S]`, `[n, T]`, and numbers of words, from 1, `[n, S - 1]`, `[n, T - 1]`."""
+        """Aligns padded ids `[n, S]`, `[n, T]`, given numbers of words, from 1, `[n, S - 1]`, `[n, T - 1]`."""
         counts = [tf.reduce_max(tf.pad(side, ((0, 0), (1, 0))), 1) for side in words]
         source_of, target_of = (
             tf.one_hot(side - 1, tf.reduce_max(tf.concat([count, [1]], 0))) for side, count in zip(words, counts)

@@ -1,18 +1,18 @@
-"""WordPiece as TensorFlow operations, with the same ids as `zoo.word_pieces`."""
+"""WordPiece tokenizer as TensorFlow operations."""
 
 import tensorflow as tf
 
+from zoo.text.word_pieces import WordPieceTokenizer
 from zoo.tf.tokenizers import tensorflow_text
-from zoo.word_pieces import WordPieceTokenizer
 
-_CONTROL = r"[\p{C}\x{FFFD}]"  # RE2 counts no unassigned characters among them.
+_CONTROL = r"[\p{C}\x{FFFD}]"  # RE2 does not include unassigned characters.
 
 
 class GraphWordPieces(tf.Module):
-    """The same ids as `WordPieceTokenizer`, in a graph.
+    """Encodes in a graph, with the ids of `zoo.text.word_pieces.WordPieceTokenizer`.
 
-    tensorflow-text's own lower-casing is a compatibility folding (NFKC): it takes "ß" for "ss" and "…" for three dots,
-    which BERT's vocabularies were not made by. Only its splitting and its search for pieces are used here.
+    The lower-casing of tensorflow-text is a compatibility folding (NFKC), which replaces "ß" by "ss" and "…" by three
+    dots, unlike that of BERT. Only its splitting and its search for pieces are used here.
 
     Args:
         tokenizer: The vocabulary.
@@ -26,7 +26,7 @@ class GraphWordPieces(tf.Module):
         )
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Strings `[B]` to int32 ids `[B, (T)]`, without special ids."""
+        """Encodes strings `[B]` as int32 ids `[B, (T)]`, without special ids."""
         texts = tf.strings.regex_replace(texts, r"[\t\n\r]", " ")
         texts = tf.strings.regex_replace(texts, _CONTROL, "")
         if self._strip_accents:

@@ -1,199 +1,170 @@
 """Command line: `python -m zoo.translation vocabulary | prepare | train | evaluate | translate | export`."""
 
-import argparse
 import os
 import pathlib
 import sys
 
-from zoo import command_line
-from zoo.command_line import ProgressBar, add_command, corpus, log
-from zoo.terminal import answer, line
+import zoo
+from zoo.commands.command_line import ProgressBar, add_command, corpus, limits, log
+from zoo.commands.task_commands import TaskCommands
+from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
 
-DEFAULT_CHECKPOINT = "translation/tatoeba-en-de"
+_CORPUS = ("source", "target", "data", "columns", "languages", "split")
+_PROTOCOL = ("tokenize", "lowercase")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns the exit status: 2 for what the caller can mend, told in one line."""
-    return command_line.run(_parser(), arguments)
+class TranslationCommands(TaskCommands):
+    task, recipes, predict, default_checkpoint = "translation", RECIPES, "translate", "translation/tatoeba-en-de"
 
+    def add_commands(self, commands):
+        vocabulary = add_command(commands, "vocabulary", self.run_vocabulary)
+        self.add_corpus(vocabulary)
+        vocabulary.add_argument("--size", type=int, default=8000, help="pieces wanted")
+        vocabulary.add_argument("--output", required=True, help="file to write")
 
-def run_vocabulary(options) -> None:
-    """Learns a joint vocabulary from a parallel corpus."""
-    from zoo.tokenizer import train_tokenizer
+        prepare = add_command(commands, "prepare", self.run_prepare)
+        self.add_corpus(prepare)
+        prepare.add_argument("--vocabulary", required=True, help="of `vocabulary`")
+        prepare.add_argument("--max-tokens", type=int, default=256, help="longer pairs are left out; 0 leaves out none")
+        prepare.add_argument("--shard-pairs", type=int, default=250_000, help="pairs read into a shard")
+        prepare.add_argument("--processes", type=int, default=0, help="how many encode; 0: as many as there are cores")
+        prepare.add_argument("--output", required=True, help="folder to write")
+        super().add_commands(commands)
 
-    pairs = _corpus(options)
-    tokenizer = train_tokenizer((text for pair in pairs for text in pair), options.size)
-    tokenizer.save(options.output)
-    print(f"{pairs.report}\n{tokenizer.vocabulary_size} pieces in {options.output}", file=sys.stderr)
+    def add_corpus(self, command, prefix=""):
+        group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
+        group.add_argument(f"--{prefix}source", help="text file, a sentence a line, gzip or not")
+        group.add_argument(f"--{prefix}target", help="its translation, line for line")
+        text = "instead: a tab-separated file, tfds:NAME or, to train on, a folder of `prepare`"
+        group.add_argument(f"--{prefix}data", help=text)
+        text = "source and target column, from 0"
+        group.add_argument(f"--{prefix}columns", type=int, nargs=2, default=(0, 1), help=text)
+        group.add_argument(f"--{prefix}languages", nargs=2, help="source and target feature of a tfds data set")
+        group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help="of a tfds data set")
 
+    def read(self, options, prefix=""):
+        return open_pairs(**corpus(options, prefix, _CORPUS))
 
-def run_prepare(options) -> None:
-    """Encodes a parallel corpus of any size into shards, once, for trainings to map; goes on after an interruption."""
-    from zoo.sharded_corpus import prepare_corpus
-    from zoo.tokenizer import Tokenizer
+    def train_data(self, options):
+        from zoo.corpora.sharded_corpus import ShardedCorpus, is_prepared
 
-    pairs = _corpus(options)
-    with ProgressBar(None, "encoding") as advance:
-        corpus = prepare_corpus(
-            pairs,
-            Tokenizer.load(options.vocabulary),
+        return ShardedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
+
+    def add_train(self, command):
+        command.add_argument("--tokenize", default="13a", help="sacrebleu's tokeniser; none for text tokenised already")
+        command.add_argument("--lowercase", action="store_true", help="score without case")
+
+    def card(self, options):
+        return {"bleu": {name: getattr(options, name) for name in _PROTOCOL}}
+
+    def add_evaluate(self, command):
+        _add_search(command)
+        command.add_argument("--tokenize", help="sacrebleu's tokeniser; the card's by default")
+        command.add_argument("--lowercase", action="store_true", default=None, help="score without case")
+        command.add_argument("--hypotheses", help="file for the translations")
+
+    def add_predict(self, command):
+        _add_search(command)
+        command.add_argument("--n-best", type=int, default=1, help="translations of each line, with their scores")
+        command.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
+
+    def add_export(self, command):
+        _add_search(command)
+        self.add_corpus(command)
+        command.add_argument("--n-best", type=int, default=1, help="translations of each text")
+        command.add_argument("--alignments", action="store_true", help="word alignments as well")
+        command.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
+
+    def run_vocabulary(self, options) -> None:
+        """Learns a joint vocabulary from a parallel corpus."""
+        from zoo.text.tokenizer import train_tokenizer
+
+        pairs = self.read(options)
+        tokenizer = train_tokenizer((text for pair in pairs for text in pair), options.size)
+        tokenizer.save(options.output)
+        print(f"{pairs.report}\n{tokenizer.vocabulary_size} pieces in {options.output}", file=sys.stderr)
+
+    def run_prepare(self, options) -> None:
+        """Encodes a parallel corpus of any size into shards, once, for training runs; resumes when interrupted."""
+        from zoo.corpora.sharded_corpus import prepare_corpus
+        from zoo.text.tokenizer import Tokenizer
+
+        pairs = self.read(options)
+        with ProgressBar(None, "encoding") as advance:
+            corpus = prepare_corpus(
+                pairs,
+                Tokenizer.load(options.vocabulary),
+                options.output,
+                max_tokens=options.max_tokens,
+                shard_pairs=options.shard_pairs,
+                processes=options.processes or os.cpu_count(),
+                progress=advance,
+            )
+        pairs.report.too_long = corpus.too_long
+        log(f"{pairs.report}\n{len(corpus):,} pairs in {options.output}")
+
+    def run_evaluate(self, options):
+        """Prints BLEU and chrF with their 95 % intervals and signatures."""
+        pairs = [*self.read(options)]
+        protocol = {name: getattr(options, name) for name in _PROTOCOL if getattr(options, name) is not None}
+        translator = zoo.load(options.checkpoint)
+        with ProgressBar(len(pairs), "translate") as advance:
+            scores, _, translations, _ = self.module().evaluate(
+                translator,
+                pairs,
+                progress=advance,
+                beam_size=options.beam_size,
+                length_penalty=options.length_penalty,
+                **protocol,
+            )
+        if options.hypotheses:
+            pathlib.Path(options.hypotheses).write_text(
+                "".join(f"{join_lines(text)}\n" for text in translations), "utf-8"
+            )
+        for score in scores:
+            print(score)
+
+    def predictions(self, predictor, lines, options, progress):
+        """For each line its best translations; several with their scores, split by tabs."""
+        beam_size = max(options.beam_size, options.n_best)
+        found = predictor.n_best(lines, options.n_best, beam_size, options.length_penalty, progress)
+        for text, candidates in zip(lines, found):
+            for candidate in candidates:
+                columns = [join_lines(candidate.text)]
+                if options.n_best > 1:
+                    columns.insert(0, f"{candidate.score:.4f}")
+                if options.alignments:
+                    links = predictor.align([text], [candidate.text])[0].links
+                    columns.append(" ".join(f"{source}-{target}" for source, target in links))
+                yield "\t".join(columns)
+
+    def run_export(self, options):
+        """Writes a SavedModel that takes text and returns text; with a corpus, also scores it."""
+        given = options.data or options.source or options.target
+        card = zoo.load(options.checkpoint).export(
             options.output,
-            max_tokens=options.max_tokens,
-            shard_pairs=options.shard_pairs,
-            processes=options.processes or os.cpu_count(),
-            progress=advance,
+            beam_size=options.beam_size,
+            length_penalty=options.length_penalty,
+            num_return=options.n_best,
+            alignments=options.alignments,
+            text=not options.ids_only,
+            pairs=[*self.read(options)] if given else (),
+            **limits(options),
         )
-    pairs.report.too_long = corpus.too_long
-    log(f"{pairs.report}\n{len(corpus):,} pairs in {options.output}")
+        for score in card["exported_scores"]:
+            print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))
+        log(f"written: {options.output}")
 
 
-def run_train(options) -> None:
-    """Trains a translator, or goes on with one."""
-    from zoo.sharded_corpus import ShardedCorpus, is_prepared
-    from zoo.translation import task
-
-    dev = _corpus(options, "dev-")
-    arguments = command_line.training(options, RECIPES, "zoo.translation")
-    arguments["card"].setdefault("bleu", {"tokenize": options.tokenize, "lowercase": options.lowercase})
-    pairs = ShardedCorpus.open(options.data) if is_prepared(options.data) else _corpus(options)
-    task.train(train_pairs=pairs, dev_pairs=dev, **arguments)
-    arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
-
-
-def run_evaluate(options) -> None:
-    """Prints BLEU and chrF with their 95 % intervals and signatures."""
-    import zoo
-    from zoo.translation import task
-
-    pairs = [*_corpus(options)]
-    protocol = {
-        name: getattr(options, name) for name in ("tokenize", "lowercase") if getattr(options, name) is not None
-    }
-    with ProgressBar(len(pairs), "translating") as advance:
-        scores, hypotheses = task.evaluate(
-            zoo.load(options.checkpoint),
-            pairs,
-            options.beam_size,
-            options.length_penalty,
-            progress=advance,
-            **protocol,
-        )
-    if options.hypotheses:
-        pathlib.Path(options.hypotheses).write_text("".join(f"{line(text)}\n" for text in hypotheses), "utf-8")
-    for score in scores:
-        print(score)
-
-
-def run_translate(options) -> None:
-    """Translates standard input or files, line for line, to standard output."""
-    import zoo
-
-    lines = command_line.texts(options)
-    translator = zoo.load(options.checkpoint)
-    with ProgressBar(len(lines), "translating") as advance:
-        found = translator.n_best(
-            lines, options.n_best, max(options.beam_size, options.n_best), options.length_penalty, advance
-        )
-    for text, candidates in zip(lines, found):
-        for candidate in candidates:
-            columns = [line(candidate.text)]
-            if options.n_best > 1:
-                columns.insert(0, f"{candidate.score:.4f}")
-            if options.alignments:
-                links = translator.align([text], [candidate.text])[0].links
-                columns.append(" ".join(f"{source}-{target}" for source, target in links))
-            answer("\t".join(columns))
-
-
-def run_export(options) -> None:
-    """Writes a SavedModel that takes text and returns text; with a corpus, also scores it."""
-    import zoo
-
-    given = options.data or options.source or options.target
-    card = zoo.load(options.checkpoint).export(
-        options.output,
-        beam_size=options.beam_size,
-        length_penalty=options.length_penalty,
-        num_return=options.n_best,
-        alignments=options.alignments,
-        text=not options.ids_only,
-        pairs=[*_corpus(options)] if given else (),
-        **command_line.limits(options),
-    )
-    for score in card["exported_scores"]:
-        print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))
-    log(f"written: {options.output}")
-
-
-def _parser():
-    parser = argparse.ArgumentParser(prog="python -m zoo.translation", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
-
-    vocabulary = add_command(commands, "vocabulary", run_vocabulary)
-    _add_corpus(vocabulary)
-    vocabulary.add_argument("--size", type=int, default=8000, help="pieces wanted")
-    vocabulary.add_argument("--output", required=True, help="file to write")
-
-    prepare = add_command(commands, "prepare", run_prepare)
-    _add_corpus(prepare)
-    prepare.add_argument("--vocabulary", required=True, help="of `vocabulary`")
-    prepare.add_argument("--max-tokens", type=int, default=256, help="longer pairs are left out; 0 leaves out none")
-    prepare.add_argument("--shard-pairs", type=int, default=250_000, help="pairs read into a shard")
-    prepare.add_argument("--processes", type=int, default=0, help="how many encode; 0: as many as there are cores")
-    prepare.add_argument("--output", required=True, help="folder to write")
-
-    train = add_command(commands, "train", run_train)
-    _add_corpus(train, others=" or a folder of `prepare`,")
-    _add_corpus(train, "dev-")
-    command_line.add_training(train, RECIPES)
-    train.add_argument("--tokenize", default="13a", help="sacrebleu's tokeniser; none for text tokenised already")
-    train.add_argument("--lowercase", action="store_true", help="score without case")
-
-    evaluate = add_command(commands, "evaluate", run_evaluate)
-    _add_checkpoint(evaluate)
-    _add_corpus(evaluate)
-    evaluate.add_argument("--tokenize", help="sacrebleu's tokeniser; the card's by default")
-    evaluate.add_argument("--lowercase", action="store_true", default=None, help="score without case")
-    evaluate.add_argument("--hypotheses", help="file for the translations")
-
-    translate = add_command(commands, "translate", run_translate)
-    _add_checkpoint(translate)
-    command_line.add_texts(translate)
-    translate.add_argument("--n-best", type=int, default=1, help="translations of each line, with their scores")
-    translate.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
-
-    export = add_command(commands, "export", run_export)
-    _add_checkpoint(export)
-    _add_corpus(export)
-    export.add_argument("--output", required=True, help="folder to write")
-    export.add_argument("--n-best", type=int, default=1, help="translations of each text")
-    export.add_argument("--alignments", action="store_true", help="word alignments as well")
-    command_line.add_limits(export)
-    export.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
-    return parser
-
-
-def _add_corpus(command, prefix="", others=""):
-    group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
-    group.add_argument(f"--{prefix}source", help="text file, a sentence a line, gzip or not")
-    group.add_argument(f"--{prefix}target", help="its translation, line for line")
-    group.add_argument(f"--{prefix}data", help=f"instead: a tab-separated file,{others} or tfds:NAME")
-    group.add_argument(f"--{prefix}columns", type=int, nargs=2, default=(0, 1), help="source and target column, from 0")
-    group.add_argument(f"--{prefix}languages", nargs=2, help="source and target feature of a tfds data set")
-    group.add_argument(f"--{prefix}split", default="train" if not prefix else "validation", help="of a tfds data set")
-
-
-def _add_checkpoint(command):
-    command.add_argument("--checkpoint", default=DEFAULT_CHECKPOINT, help="name or folder")
+def _add_search(command):
     command.add_argument("--beam-size", type=int, default=4)
     command.add_argument("--length-penalty", type=float, default=0.6, help="alpha of GNMT's length penalty")
 
 
-def _corpus(options, prefix=""):
-    return open_pairs(**corpus(options, prefix, ("source", "target", "data", "columns", "languages", "split")))
-
+COMMANDS = TranslationCommands()
+main = COMMANDS.main
 
 if __name__ == "__main__":
     sys.exit(main())

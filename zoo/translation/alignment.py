@@ -9,12 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-from zoo.arrays import write_whole
-from zoo.batching import source_batch
-from zoo.compiling import compiled
 from zoo.config import START_ID
+from zoo.corpora.batching import source_batch
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
-from zoo.tokenizer import Tokenizer
+from zoo.storage.arrays import write_atomically
+from zoo.text.tokenizer import Tokenizer
 
 LONGEST = 1024  # Tokens of a text; longer ones are not aligned, as memory grows with the square of them.
 
@@ -62,7 +62,7 @@ class Alignment(NamedTuple):
             label.set_parse_math(False)  # Of a word with two dollars matplotlib would make a formula.
         content = io.BytesIO()
         figure.savefig(content, format=pathlib.Path(path).suffix[1:] or "png", dpi=150)
-        write_whole(path, content.getvalue())
+        write_atomically(path, content.getvalue())
 
 
 def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:
@@ -74,7 +74,7 @@ def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:
             model with a single block has only that.
     """
     layer = max(layer, -model.config.num_decoder_layers)
-    return compiled(model, lambda source, target: _weights(model, source, target, layer))
+    return compile_function(model, lambda source, target: _weights(model, source, target, layer))
 
 
 def align_words(

@@ -4,36 +4,23 @@ import contextlib
 import itertools
 import os
 import typing
-from dataclasses import dataclass, field
 
-from zoo.reading import DatasetRows, LineNotes, Path, Row, TableRows, existing, lines_of, notes_of
+from zoo.corpora.reading import (
+    DatasetRows,
+    PathLike,
+    Report,
+    Row,
+    TableRows,
+    existing_path,
+    read_byte_lines,
+)
+
+_LEFT_OUT = ("source_empty", "target_empty", "both_empty", "broken", "missing_column", "too_long")
 
 
-@dataclass
-class Report:
-    """What one pass over a corpus found. Line numbers count from 1.
-
-    Args:
-        lines: Lines (of one file) or examples read.
-        pairs: Those among them that became pairs.
-        source_empty, target_empty: Only that side is empty or blank; left out.
-        both_empty: Both sides are; left out.
-        broken: A side is not UTF-8; left out.
-        missing_column: A line of a table without the wanted columns; left out.
-        too_long: Left out after encoding; set it from `EncodedCorpus.too_long`.
-    """
-
-    lines: int = 0
-    pairs: int = 0
-    source_empty: LineNotes = field(default_factory=LineNotes)
-    target_empty: LineNotes = field(default_factory=LineNotes)
-    both_empty: LineNotes = field(default_factory=LineNotes)
-    broken: LineNotes = field(default_factory=LineNotes)
-    missing_column: LineNotes = field(default_factory=LineNotes)
-    too_long: LineNotes = field(default_factory=LineNotes)
-
-    def __str__(self):
-        return "; ".join([f"{self.pairs:,} pairs from {self.lines:,} lines", *notes_of(self)])
+def _report():
+    """The report of a pass; `too_long` is set after encoding, from `EncodedCorpus.too_long`."""
+    return Report("{pairs:,} pairs from {lines:,} lines", *_LEFT_OUT)
 
 
 class PairReader:
@@ -48,14 +35,14 @@ class PairReader:
 
     def __init__(self, rows: typing.Iterable[Row]):
         self._rows = rows
-        self.report = Report()
+        self.report = _report()
 
     def __iter__(self) -> typing.Iterator[tuple[str, str]]:
         return ((source, target) for _, source, target in self.numbered())
 
     def numbered(self) -> typing.Iterator[tuple[int, str, str]]:
         """(line number, source, target) of each pair."""
-        report = self.report = Report()
+        report = self.report = _report()
         for line, sides in enumerate(self._rows, start=1):
             report.lines = line
             if sides is None:
@@ -85,8 +72,8 @@ class ParallelText(PairReader):
             end are then as doubtful as the rest.
     """
 
-    def __init__(self, source_path: Path, target_path: Path):
-        super().__init__(_ParallelRows(existing(source_path), existing(target_path)))
+    def __init__(self, source_path: PathLike, target_path: PathLike):
+        super().__init__(_ParallelRows(existing_path(source_path), existing_path(target_path)))
 
 
 class TabSeparated(PairReader):
@@ -97,7 +84,7 @@ class TabSeparated(PairReader):
         columns: Numbers of the source and the target column, from 0; (1, 0) turns the direction round.
     """
 
-    def __init__(self, path: Path, columns: tuple[int, int] = (0, 1)):
+    def __init__(self, path: PathLike, columns: tuple[int, int] = (0, 1)):
         if len(columns) != 2:
             raise ValueError(f"`columns` must be two different numbers from 0. Received: columns={columns}.")
         super().__init__(TableRows(path, columns))
@@ -107,7 +94,7 @@ class TensorFlowDataset(PairReader):
     """A translation data set of tensorflow-datasets; its examples take the place of lines.
 
     Args:
-        name, split, data_dir: See `zoo.reading.DatasetRows`.
+        name, split, data_dir: See `zoo.corpora.reading.DatasetRows`.
         languages: Names of the source and the target feature, such as ("en", "de"); None for the two that the
             data set calls its input and its answer.
     """
@@ -117,7 +104,7 @@ class TensorFlowDataset(PairReader):
         name: str,
         languages: tuple[str, str] | None = None,
         split: str = "train",
-        data_dir: Path | None = None,
+        data_dir: PathLike | None = None,
     ):
         super().__init__(DatasetRows(name, languages, split, data_dir, "languages", _input_and_answer))
 
@@ -133,7 +120,7 @@ class _ParallelRows:
     def __iter__(self):
         counts = [0, 0]
         with contextlib.ExitStack() as stack:
-            files = [stack.enter_context(contextlib.closing(lines_of(path))) for path in self._paths]
+            files = [stack.enter_context(contextlib.closing(read_byte_lines(path))) for path in self._paths]
             for sides in itertools.zip_longest(*files):
                 counts = [count + (side is not None) for count, side in zip(counts, sides)]
                 if counts[0] == counts[1]:
@@ -147,9 +134,9 @@ class _ParallelRows:
 
 
 def open_pairs(
-    source: Path | None = None,
-    target: Path | None = None,
-    data: Path | None = None,
+    source: PathLike | None = None,
+    target: PathLike | None = None,
+    data: PathLike | None = None,
     *,
     columns: tuple[int, int] = (0, 1),
     languages: tuple[str, str] | None = None,

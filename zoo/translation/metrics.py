@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from zoo.scores import Score
+from zoo.training.scores import Score
 
 
 def bleu(

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from zoo.tokenizer import Tokenizer
+from zoo.text.tokenizer import Tokenizer
 
 _LINE_BREAK = re.compile(r"(\r\n|\n|\r)")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟])([\"'»”’)\]]*)\s+")

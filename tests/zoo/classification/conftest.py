@@ -35,10 +35,9 @@ def files(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def recipe():
-    from zoo.classification.recipes import ClassifierRecipe
-    from zoo.config import ClassifierConfig, TrainingConfig
+    from zoo.config import ClassifierConfig, Recipe, TrainingConfig
 
-    return ClassifierRecipe(
+    return Recipe(
         ClassifierConfig(
             vocabulary_size=320, num_layers=1, hidden_dim=16, intermediate_dim=32, num_heads=2, dropout=0.0
         ),

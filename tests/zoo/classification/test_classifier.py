@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from zoo.classification.classifier import TextClassifier
-from zoo.tokenizer import train_tokenizer
+from zoo.classification.predictor import TextClassifier
+from zoo.text.tokenizer import train_tokenizer
 
 TEXTS = ["te lo sol", "nok", "", "fris " * 40, "🙂 sol", " ", "pana kir ute bim drum", "mira\nte"]
 
@@ -52,7 +52,7 @@ def test_what_is_no_list_of_strings_is_refused(trained, texts, message):
 
 def test_model_vocabulary_and_labels_must_fit(trained):
     classifier = trained.classifier
-    with pytest.raises(ValueError, match="A model of .* tokens and 3 labels.*two different trainings"):
+    with pytest.raises(ValueError, match="A model of .* tokens and 3 labels.*two different training runs"):
         TextClassifier(classifier.model, classifier.tokenizer, ["a", "b"])
-    with pytest.raises(ValueError, match="two different trainings"):
+    with pytest.raises(ValueError, match="two different training runs"):
         TextClassifier(classifier.model, train_tokenizer(["mano tek"], 300), classifier.labels)

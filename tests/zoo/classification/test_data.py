@@ -86,7 +86,7 @@ def test_a_data_set_prepared_by_tensorflow_datasets(prepared):
         reader = open_it(features=features)
         assert sorted(reader, key=lambda example: example.texts) == expected
     assert reader.report.examples == 4 and class_names(reader) == ["negative", "positive"]
-    with pytest.raises(ValueError, match="names among the features of zoo_tiny_sentiment: .*'wort'"):
+    with pytest.raises(ValueError, match="among the features of zoo_tiny_sentiment: .*'wort'"):
         open_it(features=("label", "wort"))
 
 

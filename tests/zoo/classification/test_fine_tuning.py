@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.arrays import assign_arrays, load_arrays, named_arrays
 from zoo.classification import task
 from zoo.classification.data import open_examples
 from zoo.config_values import override
-from zoo.fine_tuning import restrict
-from zoo.labelled_corpus import split_labels
+from zoo.corpora.labelled_corpus import split_labels
 from zoo.models.classifier import Classifier
-from zoo.trainer import Trainer
+from zoo.storage.arrays import assign_arrays, load_arrays, named_arrays
+from zoo.training.fine_tuning import restrict
+from zoo.training.trainer import Trainer
 
 BLOCKS = 3
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.arrays import named_arrays
 from zoo.classification import task
 from zoo.classification.data import open_examples
 from zoo.config_values import override
+from zoo.storage.arrays import named_arrays
 
 
 def write(path, lines):
@@ -19,8 +19,9 @@ def write(path, lines):
 
 
 def test_what_was_learned_is_classified(trained, files):
-    scores, matrix = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
-    assert scores[0].metric == "accuracy" and scores[0].value > 95 and matrix.sum() == 60
+    scores, gold, predicted, loss = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
+    assert scores[0].metric == "accuracy" and scores[0].value > 95 and predicted.shape == (60, 3)
+    np.testing.assert_allclose(loss, -np.log(predicted[np.arange(60), gold]).mean(), rtol=1e-5)
     assert trained.classifier.labels == ["cold", "glad", "sad"]
     assert trained.classifier.classify(["te lo sol", "nok"])[0][0] == "glad"
     log = "\n".join(trained.log)
@@ -38,10 +39,10 @@ def test_the_checkpoint_is_the_classifier(trained, files):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path, break_at_look):
+def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path, interrupt_evaluation):
     """To the same weights; with another corpus it is refused."""
     readers = open_examples(files.train), open_examples(files.dev)
-    with break_at_look(2, task):
+    with interrupt_evaluation(2, task):
         task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
     other = write(tmp_path / "other.tsv", ["glad\tsol", "sad\tnok", "cold\tfris"])
     with pytest.raises(ValueError, match="begun with another corpus"):
@@ -67,7 +68,7 @@ def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
     changes = [f"model.pooling={pooling}", "training.steps=240", "training.warmup_steps=40"]
     pairs = task.train(override(recipe, changes), corpus, corpus, tmp_path / "run", log=lambda text: None)
     assert (pairs.model.config.num_texts, pairs.model.config.num_segments) == (2, 2)
-    scores, _ = task.evaluate(pairs, corpus, resamples=0)
+    scores = task.evaluate(pairs, corpus, resamples=0).scores
     assert scores[0].value > 75, "whoever sees the second text alone is right in two thirds"
     loaded = zoo.load(tmp_path / "run" / "checkpoint")
     assert loaded.classify([("te", "lo te"), ("te", "lo kir")]) == pairs.classify([("te", "lo te"), ("te", "lo kir")])

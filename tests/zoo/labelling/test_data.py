@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from zoo.labelled_corpus import NO_LABEL
+from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.labelling.data import Sentence, SentenceReader, label_names, label_numbers
 
 
@@ -61,10 +61,10 @@ def test_labels_are_numbered(tmp_path):
     assert label_names(reader) == ["A", "X"]
     numbers, sentences, notes = label_numbers(reader, ["A", "X"])
     assert (numbers, sentences, notes.count) == ([[1, 0], [1]], [*reader], 0)
-    numbers, sentences, notes = label_numbers(reader, ["X"], unknown="wrong")
+    numbers, sentences, notes = label_numbers(SentenceReader(tmp_path / "a", unknown_labels="wrong"), ["X"])
     assert (numbers, sentences, notes.first) == ([[0, NO_LABEL], [0]], [*reader], [2])
-    with pytest.raises(ValueError, match="`unknown` must be error or wrong"):
-        label_numbers(reader, ["X"], unknown="right")
+    with pytest.raises(ValueError, match="`unknown_labels` must be error or wrong"):
+        SentenceReader(tmp_path / "a", unknown_labels="right")
     with pytest.raises(ValueError, match="Line 2 has the label 'A', which training never saw. Known labels: X"):
         label_numbers(reader, ["X"])
     with pytest.raises(ValueError, match="no sentence"):

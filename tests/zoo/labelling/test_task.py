@@ -7,18 +7,17 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.config import TaggerConfig, TrainingConfig
+from zoo.config import Recipe, TaggerConfig, TrainingConfig
 from zoo.config_values import override
-from zoo.labelled_corpus import NO_LABEL
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.word_rows import encode_windows, window_labels
 from zoo.labelling import task
 from zoo.labelling.data import SentenceReader
-from zoo.labelling.recipes import TaggerRecipe
-from zoo.labelling.tagger import WordTagger
-from zoo.word_pieces import WordPieceTokenizer
-from zoo.word_rows import window_labels, windows
+from zoo.labelling.predictor import WordTagger
+from zoo.text.word_pieces import WordPieceTokenizer
 
 PLACES, OTHERS = ["Lorkun", "Bal Tir", "Ost"], ["te", "lo", "pana", "kirute", "bim"]
-RECIPE = TaggerRecipe(
+RECIPE = Recipe(
     TaggerConfig(vocabulary_size=320, num_layers=1, hidden_dim=16, intermediate_dim=32, num_heads=2, dropout=0.0),
     TrainingConfig(
         batch_tokens=512,
@@ -67,7 +66,7 @@ def trained(files, tmp_path_factory):
 
 
 def test_what_was_learned_is_tagged(trained, files):
-    accuracy, f1 = task.evaluate(trained.tagger, SentenceReader(files.test), resamples=0)
+    accuracy, f1 = task.evaluate(trained.tagger, SentenceReader(files.test), resamples=0).scores
     assert accuracy.value > 97 and f1.value > 90
     assert trained.tagger.tag([["te", "Bal", "Tir"], [], ["lo", "Ost"]]) == [
         ["O", "B-PLACE", "I-PLACE"],
@@ -94,7 +93,7 @@ def test_labels_do_not_depend_on_the_batch(trained, files):
 
 def test_long_sentences_are_tagged_in_windows(trained):
     words = ["te", "Bal", "Tir", "lo", "xyzzyxyzzyxyzzyxyzzyxyzzyxyzzyxyzzyxyzzy"] * 9
-    tokens, places, owners = windows([words], trained.tagger.tokenizer, 32)
+    tokens, places, owners = encode_windows([words], trained.tagger.tokenizer, 32)
     assert len(owners) > 9 and tokens.lengths.max() <= 32 and sum(map(len, places)) == len(words)
     (labels,) = trained.tagger.tag([words])
     assert len(labels) == len(words) and labels[:3] == ["O", "B-PLACE", "I-PLACE"]
@@ -103,7 +102,7 @@ def test_long_sentences_are_tagged_in_windows(trained):
 def test_the_first_subword_carries_the_label(trained):
     tokenizer = trained.tagger.tokenizer
     words = [["te", "zzzz", "lo"], ["bim"]]
-    tokens, places, _ = windows(words, tokenizer, 32)
+    tokens, places, _ = encode_windows(words, tokenizer, 32)
     labels = window_labels(tokens, places, [[2, 0, 1], [2]])
     ids = tokenizer.encode(["te", "zzzz", "lo"])
     assert len(ids[1]) > 1
@@ -169,7 +168,8 @@ def test_characters_tell_what_the_vocabulary_folds(tmp_path):
             tokenizer=tokenizer,
             log=lambda text: None,
         )
-        found[filters] = task.evaluate(zoo.load(tmp_path / str(filters) / "checkpoint"), reader, resamples=0)[0].value
+        loaded = zoo.load(tmp_path / str(filters) / "checkpoint")
+        found[filters] = task.evaluate(loaded, reader, resamples=0).scores[0].value
     assert found[0] < 60 and found[8] == 100
     assert tagger.tag([["KIRUTE", "te", "Bim"]]) == [["all", "small", "initial"]]
 
@@ -180,15 +180,16 @@ def test_unknown_labels_may_count_as_wrong(trained, files, tmp_path):
     other = SentenceReader(tmp_path / "other.tsv")
     with pytest.raises(ValueError, match="Line 5 has the label 'B-RIVER'"):
         task.evaluate(trained.tagger, other)
-    accuracy, f1 = task.evaluate(trained.tagger, other, resamples=0, unknown_labels="wrong")
+    other = SentenceReader(tmp_path / "other.tsv", unknown_labels="wrong")
+    accuracy, f1 = task.evaluate(trained.tagger, other, resamples=0).scores
     assert accuracy.value == pytest.approx(80) and f1.value == pytest.approx(50), "Ost is taken for a place"
     recipe = override(RECIPE, ["training.steps=2", "training.cooldown_steps=0", "training.evaluate_every=2"])
     lines = []
     train = SentenceReader(files.train)
-    task.train(recipe, train, other, tmp_path / "run", log=lines.append, unknown_labels="wrong")
+    task.train(recipe, train, other, tmp_path / "run", log=lines.append)
     assert any("1 unknown labels (line 5)" in line for line in lines)
 
 
 def test_sizes_must_fit(trained):
-    with pytest.raises(ValueError, match="two different trainings"):
+    with pytest.raises(ValueError, match="two different training runs"):
         WordTagger(trained.tagger.model, trained.tagger.tokenizer, ["a"])

@@ -9,8 +9,8 @@ from keras import ops
 
 from keras_transformer.decoding.hypotheses import take_rows
 from keras_transformer.ops.positions import sinusoidal_encoding
-from zoo.compiling import compiled
 from zoo.config import ModelConfig
+from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 
 CONFIG = ModelConfig(
@@ -86,7 +86,7 @@ def test_steps_in_a_compiled_loop_are_the_full_call(model):
         start = ops.convert_to_tensor(0), ops.zeros((2, steps, 17)), state
         return ops.while_loop(lambda index, *_: index < steps, body, start)[1]
 
-    found = np.asarray(compiled(model, decode)(SOURCE.astype("int32"), TARGET.astype("int32")))
+    found = np.asarray(compile_function(model, decode)(SOURCE.astype("int32"), TARGET.astype("int32")))
     np.testing.assert_allclose(found[TARGET != 0], expected[TARGET != 0], **CLOSE)
 
 

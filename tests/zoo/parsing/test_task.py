@@ -12,19 +12,18 @@ from nltk.tree import Tree
 from random_trees import sentence
 
 import zoo
-from zoo.batching import BatchStream
-from zoo.config import SpanParserConfig, TrainingConfig
+from zoo.config import Recipe, SpanParserConfig, TrainingConfig
 from zoo.config_values import override
-from zoo.labelled_corpus import NO_LABEL
+from zoo.corpora.batching import BatchStream
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
 from zoo.parsing import task
 from zoo.parsing.__main__ import main
 from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
-from zoo.parsing.parser import TreeParser
-from zoo.parsing.recipes import ParserRecipe
+from zoo.parsing.predictor import TreeParser
 from zoo.parsing.trees import bracketed, to_spans
-from zoo.word_rows import window_boundaries, window_characters, windows
 
-RECIPE = ParserRecipe(
+RECIPE = Recipe(
     SpanParserConfig(
         vocabulary_size=280,
         num_layers=1,
@@ -69,7 +68,7 @@ def trained(files, tmp_path_factory):
 
 
 def test_what_was_learned_is_parsed(trained, files):
-    scores, gold, found = task.evaluate(trained.parser, TreeReader(files.test), resamples=0)
+    scores, *_ = task.evaluate(trained.parser, TreeReader(files.test), resamples=0)
     assert scores[0].value > 95 and scores[-1].value > 99
     assert re.fullmatch("train: 400 trees of [0-9,]+ words", trained.log[0])
     (tree,) = trained.parser.parse(["te lo kir pana ."])
@@ -124,7 +123,7 @@ def test_charts_hold_labels_tags_and_nothing_else(trained):
     trees = [to_spans(Tree.fromstring(text)) for text in ("(TOP (NP (DT te) (NN lo)))", "(TOP (S (VP (VB sol))))")]
     labels, tags = label_names(trees)
     assert labels == ["", "NP", "S VP"] and tags == ["DT", "NN", "VB"]
-    tokens, places, _ = windows([spans.words for spans in trees], trained.parser.tokenizer, 32)
+    tokens, places, _ = encode_windows([spans.words for spans in trees], trained.parser.tokenizer, 32)
     corpus = ChartCorpus(tokens, chart_cells(trees, labels, tags), {"boundary_ids": window_boundaries(tokens, places)})
     batch = corpus.gather(np.array([1, 0]), [8], 1)
     none = NO_LABEL
@@ -142,7 +141,7 @@ def test_a_span_is_scored_from_its_boundaries(trained):
     """The logits of a span, from the encoder's output and the weights by NumPy."""
     model = trained.parser.model
     sentences = [["te", "lo", "kir", "zzz"]]
-    tokens, places, _ = windows(sentences, trained.parser.tokenizer, 32)
+    tokens, places, _ = encode_windows(sentences, trained.parser.tokenizer, 32)
     rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
     rows["character_ids"] = window_characters(tokens, places, sentences)
     inputs = {name: side.padded(np.array([0]), int(side.lengths.max())) for name, side in rows.items()}
@@ -166,7 +165,7 @@ def test_a_span_adds_its_probability_less_the_threshold(trained):
     """From the logits by NumPy; what adds nothing has no label. A high threshold leaves fewer constituents."""
     parser = trained.parser
     sentences = [["te", "lo", "kir", "pana", "."]]
-    tokens, places, _ = windows(sentences, parser.tokenizer, 32)
+    tokens, places, _ = encode_windows(sentences, parser.tokenizer, 32)
     rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
     rows["character_ids"] = window_characters(tokens, places, sentences)
     inputs = {name: side.padded(np.array([0]), int(side.lengths.max())) for name, side in rows.items()}
@@ -185,11 +184,11 @@ def test_a_span_adds_its_probability_less_the_threshold(trained):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(files, tmp_path, break_at_look):
+def test_an_interrupted_run_goes_on(files, tmp_path, interrupt_evaluation):
     recipe = override(RECIPE, ["training.steps=8", "training.cooldown_steps=0", "training.evaluate_every=4"])
     readers = TreeReader(files.train), TreeReader(files.dev)
     whole = task.train(recipe, *readers, tmp_path / "whole", log=lambda text: None)
-    with break_at_look(2, task):
+    with interrupt_evaluation(2, task):
         task.train(recipe, *readers, tmp_path / "cut", log=lambda text: None)
     resumed = task.train(recipe, *readers, tmp_path / "cut", log=lambda text: None)
     for a, b in zip(whole.model.get_weights(), resumed.model.get_weights()):

@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.arrays import named_arrays
 from zoo.classification import task as classification
 from zoo.classification.data import open_examples
 from zoo.classification.recipes import SMALL
-from zoo.config import EncoderConfig, TrainingConfig
+from zoo.config import EncoderConfig, Recipe, TrainingConfig
 from zoo.config_values import override
-from zoo.pretrained import PretrainedEncoder
+from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.pretraining import task
 from zoo.pretraining.__main__ import main
 from zoo.pretraining.data import open_texts
-from zoo.pretraining.recipes import EncoderRecipe
-from zoo.word_pieces import WordPieceTokenizer
+from zoo.storage.arrays import named_arrays
+from zoo.text.word_pieces import WordPieceTokenizer
 
-RECIPE = EncoderRecipe(
+RECIPE = Recipe(
     EncoderConfig(vocabulary_size=320, num_layers=1, hidden_dim=32, intermediate_dim=64, num_heads=2, dropout=0.0),
     TrainingConfig(
         batch_tokens=1024,
@@ -54,7 +53,7 @@ def trained(tmp_path_factory):
 
 
 def test_masked_tokens_are_guessed(trained):
-    accuracy, perplexity, constant = task.evaluate(trained.encoder, texts(60, 3))
+    accuracy, perplexity, constant = task.evaluate(trained.encoder, texts(60, 3)).scores
     assert 1 / 8 < constant.value / 100 < 30 / 100 and accuracy.value > 75
     assert perplexity.value < 4 and 0 < accuracy.interval < 10
 
@@ -68,10 +67,10 @@ def test_the_checkpoint_is_the_encoder(trained):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(trained, tmp_path, break_at_look):
+def test_an_interrupted_run_goes_on(trained, tmp_path, interrupt_evaluation):
     """To the same weights, masks included."""
     arguments = RECIPE, texts(400, 1), texts(60, 2), tmp_path / "run"
-    with break_at_look(2, task):
+    with interrupt_evaluation(2, task):
         task.train(*arguments, log=lambda text: None)
     resumed = task.train(*arguments, log=lambda text: None)
     for name, array in named_arrays(resumed.model).items():

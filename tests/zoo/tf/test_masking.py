@@ -6,10 +6,10 @@ import types
 import numpy as np
 import pytest
 
-from zoo.batching import BatchStream
-from zoo.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.corpora.batching import BatchStream
+from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
+from zoo.corpora.token_rows import TokenRows
 from zoo.tf.masking import MaskedBatches, TokenMasker
-from zoo.token_rows import TokenRows
 
 # As in the vocabulary of a BERT, where special tokens are not the first.
 VOCABULARY = types.SimpleNamespace(vocabulary_size=50, unknown_id=7, start_id=8, end_id=9, mask_id=10)

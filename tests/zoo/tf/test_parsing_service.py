@@ -10,10 +10,10 @@ pytest.importorskip("nltk", reason="nltk is not installed")
 from zoo.config import SpanParserConfig
 from zoo.models.span_parser import SpanParser
 from zoo.parsing import chart
-from zoo.parsing.parser import TreeParser
+from zoo.parsing.predictor import TreeParser
 from zoo.parsing.trees import bracketed
+from zoo.text.tokenizer import train_tokenizer
 from zoo.tf.parsing_service import best_trees
-from zoo.tokenizer import train_tokenizer
 
 SENTENCES = [
     ["te", "lo"],

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from zoo.batching import BatchStream, token_batches
-from zoo.encoded_corpus import EncodedCorpus
+from zoo.corpora.batching import BatchStream, token_batches
+from zoo.corpora.encoded_corpus import EncodedCorpus
+from zoo.corpora.token_rows import TokenRows
 from zoo.tf.pipeline import training_dataset
-from zoo.token_rows import TokenRows
-from zoo.trainer import micro_batches, teacher_forced
+from zoo.training.trainer import micro_batches, teacher_forced
 
 
 @pytest.fixture

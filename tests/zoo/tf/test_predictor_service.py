@@ -8,14 +8,14 @@ import pytest
 import tensorflow as tf
 from fresh_process import last_line
 
-from zoo.classification.classifier import TextClassifier
+from zoo.classification.predictor import TextClassifier
 from zoo.config import ClassifierConfig, TaggerConfig
-from zoo.labelling.tagger import WordTagger
+from zoo.labelling.predictor import WordTagger
 from zoo.models.classifier import Classifier
 from zoo.models.tagger import Tagger
-from zoo.serving import CARD
-from zoo.tokenizer import train_tokenizer
-from zoo.word_pieces import WordPieceTokenizer
+from zoo.serving.saved_model import CARD
+from zoo.text.tokenizer import train_tokenizer
+from zoo.text.word_pieces import WordPieceTokenizer
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 

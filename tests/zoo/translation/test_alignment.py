@@ -5,7 +5,7 @@ import pytest
 
 from zoo.translation import alignment
 from zoo.translation.alignment import Alignment
-from zoo.translation.translator import Translator
+from zoo.translation.predictor import Translator
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import sacrebleu
 from strategies import REPLICAS, mirrored
 
 import zoo
-from zoo.tf import distribution
-from zoo.tokenizer import Tokenizer
+from zoo.distribution import on_tensorflow
+from zoo.text.tokenizer import Tokenizer
 from zoo.translation.__main__ import main
 
 
@@ -150,7 +150,7 @@ def test_exporting(loaded, checkpoint, files, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_vocabulary_and_training_on_two_devices(files, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(distribution, "mirrored_strategy", mirrored)
+    monkeypatch.setattr(on_tensorflow, "mirrored_strategy", mirrored)
     corpus = ["--source", files / "train.source", "--target", files / "train.target"]
     status, out, err = call(capsys, "vocabulary", *corpus, "--size", 300, "--output", tmp_path / "vocabulary")
     assert (status, out) == (0, "")

@@ -6,9 +6,9 @@ import types
 
 import pytest
 
-from zoo.encoded_corpus import encode_corpus
-from zoo.reading import read_lines
-from zoo.tokenizer import train_tokenizer
+from zoo.corpora.encoded_corpus import encode_corpus
+from zoo.corpora.reading import read_lines
+from zoo.text.tokenizer import train_tokenizer
 from zoo.translation.data import ParallelText, TabSeparated, TensorFlowDataset, open_pairs
 
 SOURCE = b"one\n\ntwo words\n  \nfour\nb\xffd\nlast"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zoo.translation.predictor import Translation
 from zoo.translation.segments import Segment, join_segments, split_text
-from zoo.translation.translator import Translation
 
 # Smallest first, so that hypothesis shrinks to plain words.
 PIECES = st.sampled_from(

@@ -8,12 +8,12 @@ from keras import ops
 import zoo
 from keras_transformer.decoding.beam_search import length_penalty
 from keras_transformer.training import TokenCrossEntropy
-from zoo.arrays import named_arrays
-from zoo.batching import source_batch
 from zoo.config import END_ID, START_ID
-from zoo.tokenizer import train_tokenizer
+from zoo.corpora.batching import source_batch
+from zoo.storage.arrays import named_arrays
+from zoo.text.tokenizer import train_tokenizer
+from zoo.translation.predictor import Translator
 from zoo.translation.segments import split_text
-from zoo.translation.translator import Translator
 
 
 @pytest.fixture(scope="module")
@@ -228,7 +228,7 @@ def test_no_texts_give_no_translations(translator):
 
 def test_model_and_vocabulary_must_fit(translator):
     other = train_tokenizer(["mano tek"], 300)
-    with pytest.raises(ValueError, match=r"vocabulary_size=\d+.*vocabulary_size=\d+.*two different trainings"):
+    with pytest.raises(ValueError, match=r"vocabulary_size=\d+.*vocabulary_size=\d+.*two different training runs"):
         Translator(translator.model, other)
 
 

@@ -1,0 +1,199 @@
+"""BERT from a folder: the arithmetic of its paper, every array in its place, nothing half-loaded."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import reference as ref
+import safetensors.numpy
+
+import zoo
+from zoo.classification import task
+from zoo.classification.data import open_examples
+from zoo.classification.recipes import SMALL
+from zoo.config_values import override
+from zoo.conversion.from_bert import load_bert
+
+erf = np.vectorize(math.erf)
+V, D, F, N, POSITIONS, BLOCKS = 23, 12, 20, 3, 11, 2
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 97 + V - 5))]
+CONFIG = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "vocab_size": V,
+    "num_hidden_layers": BLOCKS,
+    "hidden_size": D,
+    "intermediate_size": F,
+    "num_attention_heads": N,
+    "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
+    "layer_norm_eps": 1e-12,
+    "max_position_embeddings": POSITIONS,
+    "type_vocab_size": 2,
+}
+DENSE = {
+    "attention.self.query": (D, D),
+    "attention.self.key": (D, D),
+    "attention.self.value": (D, D),
+    "attention.output.dense": (D, D),
+    "intermediate.dense": (F, D),
+    "output.dense": (D, F),
+}
+
+
+def random_arrays():
+    rng = np.random.default_rng(0)
+    shapes = {"embeddings.word_embeddings.weight": (V, D), "embeddings.position_embeddings.weight": (POSITIONS, D)}
+    shapes |= {"embeddings.token_type_embeddings.weight": (2, D), "pooler.dense.weight": (D, D)}
+    norms = ["embeddings.LayerNorm"]
+    for i in range(BLOCKS):
+        block = f"encoder.layer.{i}."
+        norms += [f"{block}attention.output.LayerNorm", f"{block}output.LayerNorm"]
+        for name, shape in DENSE.items():
+            shapes |= {f"{block}{name}.weight": shape, f"{block}{name}.bias": shape[:1]}
+    for norm in norms:
+        shapes |= {f"{norm}.weight": (D,), f"{norm}.bias": (D,)}
+    return {name: rng.normal(0, 0.5, shape).astype("float32") for name, shape in shapes.items()}
+
+
+def write(folder, arrays=None, **config):
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG | config))
+    (folder / "vocab.txt").write_text("\n".join(PIECES), "utf-8")
+    safetensors.numpy.save_file(random_arrays() if arrays is None else arrays, folder / "model.safetensors")
+    return folder
+
+
+def bert(arrays, ids, segments, mask):
+    """Devlin et al. (2019), written out in NumPy from the published arrays."""
+
+    def norm(x, name):
+        scale, shift = (arrays[f"{name}.{part}"] for part in ("weight", "bias"))
+        return ref.layer_norm(x, {"gamma": scale, "beta": shift}, 1e-12)
+
+    def dense(x, name):
+        return x @ arrays[f"{name}.weight"].T + arrays[f"{name}.bias"]
+
+    def heads(x):
+        return x.reshape(*x.shape[:2], N, -1).transpose(0, 2, 1, 3)
+
+    tables = (arrays[f"embeddings.{name}_embeddings.weight"] for name in ("word", "token_type", "position"))
+    words, kinds, places = tables
+    x = norm(words[ids] + kinds[segments] + places[: ids.shape[1]], "embeddings.LayerNorm")
+    for i in range(BLOCKS):
+        block = f"encoder.layer.{i}."
+        query, key, value = (heads(dense(x, f"{block}attention.self.{name}")) for name in ("query", "key", "value"))
+        scores = query @ key.transpose(0, 1, 3, 2) / np.sqrt(D / N)
+        weights = ref.softmax(np.where(mask[:, None, None], scores, -np.inf))
+        attended = (weights @ value).transpose(0, 2, 1, 3).reshape(x.shape)
+        x = norm(x + dense(attended, f"{block}attention.output.dense"), f"{block}attention.output.LayerNorm")
+        inner = dense(x, f"{block}intermediate.dense")
+        inner = inner * (1 + erf(inner / np.sqrt(2))) / 2
+        x = norm(x + dense(inner, f"{block}output.dense"), f"{block}output.LayerNorm")
+    return x
+
+
+@pytest.mark.parametrize("prefix", ["", "bert."])
+def test_hidden_states_are_those_of_the_paper(tmp_path, prefix):
+    arrays = random_arrays()
+    encoder = load_bert(write(tmp_path / "a", {prefix + name: array for name, array in arrays.items()}))
+    rng = np.random.default_rng(1)
+    ids, segments = rng.integers(1, V, (3, 7)), rng.integers(0, 2, (3, 7))
+    mask = np.arange(7) < np.array([[7], [4], [1]])
+    ids = ids * mask
+    found = np.asarray(encoder.model({"token_ids": ids, "segment_ids": segments}))
+    expected = bert({name: array.astype("float64") for name, array in arrays.items()}, ids, segments, mask)
+    np.testing.assert_allclose(found[mask], expected[mask], atol=2e-5)
+    alone = np.asarray(encoder.model({"token_ids": ids}))
+    np.testing.assert_allclose(alone[mask], bert(arrays, ids, 0 * segments, mask)[mask], atol=2e-5)
+
+
+@pytest.mark.slow
+def test_embeddings_are_means_of_length_one(tmp_path):
+    arrays = random_arrays()
+    encoder = load_bert(write(tmp_path / "a", arrays))
+    texts = ["a b c", "", "q", "a b c d e f g h i j k l m"]
+    found = encoder.embed(texts, batch_tokens=12)
+    for text, embedding in zip(texts, found, strict=True):
+        ids = np.array([[2, *encoder.tokenizer.encode([text])[0][: POSITIONS - 2], 3]])
+        mean = bert(arrays, ids, np.zeros_like(ids), ids > 0)[0].mean(0)
+        np.testing.assert_allclose(embedding, mean / np.linalg.norm(mean), atol=1e-5)
+    assert encoder.embed([]).shape == (0, D)
+
+
+def test_rows_that_no_piece_belongs_to_are_left_out(tmp_path):
+    arrays = random_arrays()
+    table = arrays["embeddings.word_embeddings.weight"]
+    arrays["embeddings.word_embeddings.weight"] = np.concatenate([table, table[:2]])
+    encoder = load_bert(write(tmp_path / "a", arrays, vocab_size=V + 2))
+    assert encoder.model.config.vocabulary_size == V
+    np.testing.assert_array_equal(np.asarray(encoder.model.text_encoder.embedding.embeddings), table)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda a: a.pop("encoder.layer.1.output.dense.bias"),
+            r"Missing arrays: .*block_1/feed_forward/output_dense/bias",
+        ),
+        (lambda a: a.update({"encoder.layer.0.crossattention.x": a["pooler.dense.weight"]}), r"'encoder.layer.0.cross"),
+        (lambda a: a.update({"lm_head.weight": a["pooler.dense.weight"]}), r"do not have: 'lm_head.weight'"),
+        (lambda a: a.update({"encoder.layer.0.output.dense.bias": np.zeros(3, "float32")}), r"must have shape \(12,\)"),
+        (lambda a: a.update({"embeddings.word_embeddings.weight": np.zeros((V, 4), "float32")}), r"must have shape"),
+    ],
+)
+def test_arrays_that_do_not_fit_are_named(tmp_path, change, message):
+    arrays = random_arrays()
+    change(arrays)
+    with pytest.raises(ValueError, match=message):
+        load_bert(write(tmp_path / "a", arrays))
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"model_type": "roberta"}, "model_type of bert. Received: model_type='roberta'"),
+        ({"hidden_act": "silu"}, "hidden_act of gelu or relu. Received: hidden_act='silu'"),
+        ({"position_embedding_type": "relative_key"}, "position_embedding_type of absolute"),
+        ({"is_decoder": True}, "is_decoder of False"),
+        ({"vocab_size": 20}, "vocabulary of 23 pieces for a model of 20"),
+    ],
+)
+def test_other_architectures_are_refused(tmp_path, config, message):
+    with pytest.raises(ValueError, match=message):
+        load_bert(write(tmp_path / "a", **config))
+
+
+def test_files_that_are_missing_damaged_or_pickled(tmp_path):
+    with pytest.raises(ValueError, match=r"no config.json"):
+        load_bert(tmp_path)
+    folder = write(tmp_path / "a")
+    content = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match="model.safetensors is damaged"):
+        load_bert(folder)
+    (folder / "model.safetensors").unlink()
+    with pytest.raises(ValueError, match="no model.safetensors. Fetch"):
+        load_bert(folder)
+    (folder / "pytorch_model.bin").write_bytes(b"pickle")
+    with pytest.raises(ValueError, match="pytorch_model.bin is a pickle, which may run any program and is not read"):
+        load_bert(folder)
+
+
+def test_fine_tuning_starts_from_the_hidden_states(tmp_path):
+    """One step at a rate of almost nothing: the encoder is still the BERT, saved with its word pieces."""
+    encoder = load_bert(write(tmp_path / "a"))
+    (tmp_path / "corpus.tsv").write_text("x\ta b c\ny\td e f g h i j k l m n\n" * 8, "utf-8")
+    corpus = open_examples(tmp_path / "corpus.tsv")
+    changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1"]
+    recipe = override(SMALL, [*changes, "training.peak_learning_rate=1e-12"])
+    tuned = task.train(recipe, corpus, corpus, tmp_path / "run", initial=encoder, log=lambda text: None)
+    assert tuned.max_tokens == POSITIONS and tuned.model.config.hidden_dim == D
+    ids = {"token_ids": np.array([[2, 5, 6, 3]])}
+    states = [np.asarray(model.text_encoder(ids)[0]) for model in (tuned.model, encoder.model)]
+    np.testing.assert_allclose(*states, atol=1e-5)
+    loaded = zoo.load(tmp_path / "run" / "checkpoint")
+    assert loaded.tokenizer.digest == encoder.tokenizer.digest
+    assert loaded.classify(["a b"]) == tuned.classify(["a b"])

@@ -1,0 +1,73 @@
+"""The trainer on several devices is the trainer on one."""
+
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from strategies import REPLICAS, mirrored, run_with_four_replicas
+from trainer_checks import assert_close, history, make, make_real, train, whole_batches
+
+from zoo.distribution.on_tensorflow import mirrored_strategy
+
+
+def make_small(**arguments):
+    return make(eager=False, **arguments)
+
+
+def make_mirrored(maker=make_small, **arguments):
+    with mirrored().scope():
+        return maker(**arguments)
+
+
+@pytest.fixture(scope="module")
+def one_device(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("one")
+    return folder, train(make_small(), whole_batches(), folder, steps=20, evaluate_every=5)[1]
+
+
+@pytest.mark.parametrize("micro_batch_tokens", [0, 8])
+def test_the_same_weights_and_losses_as_on_one_device(micro_batch_tokens, one_device, tmp_path):
+    folder, expected = one_device
+    changes = {"steps": 20, "evaluate_every": 5, "micro_batch_tokens": micro_batch_tokens}
+    trainer, found = train(make_mirrored(), whole_batches(), tmp_path, **changes)
+    assert trainer.replicas == REPLICAS
+    assert trainer.accumulation == (64 // (8 * REPLICAS) if micro_batch_tokens else 1)
+    assert_close(found, expected)
+    losses = [[line["train_loss"] for line in history(path)] for path in (folder, tmp_path)]
+    np.testing.assert_allclose(*losses, rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_four_replicas():
+    run_with_four_replicas("tests/zoo/tf/test_distribution.py", "tests/training/test_replicas.py", tests="one_device")
+
+
+@pytest.mark.slow
+def test_the_real_model(tmp_path):
+    steps = {"steps": 20, "evaluate_every": 10}
+    _, expected = train(make_real(dropout=False), whole_batches(), tmp_path / "one", **steps)
+    several = make_mirrored(make_real, dropout=False)
+    _, found = train(several, whole_batches(), tmp_path / "two", micro_batch_tokens=16, **steps)
+    assert_close(found, expected)
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_and_without_a_strategy(one_device, tmp_path):
+    for steps, maker in zip((5, 10, 15, 20), itertools.cycle((make_mirrored, make_small))):
+        batches = itertools.islice(whole_batches(), steps - 5, None)
+        _, found = train(maker(), batches, tmp_path, steps=steps, evaluate_every=5)
+    assert_close(found, one_device[1])
+
+
+@pytest.mark.parametrize("precision", [pytest.param("mixed_bfloat16", marks=pytest.mark.slow), "mixed_float16"])
+def test_half_precision_and_dropout(precision, tmp_path):
+    changes = {"precision": precision, "micro_batch_tokens": 16, "steps": 20, "evaluate_every": 10}
+    _, mean = train(make_mirrored(dropout=0.1, dtype=precision), whole_batches(), tmp_path, **changes)
+    losses = [line["train_loss"] for line in history(tmp_path)]
+    assert all(np.isfinite(array).all() for array in mean.values()) and losses[1] < losses[0]
+
+
+def test_the_default_strategy_takes_what_there_is():
+    devices = len(keras.distribution.list_devices("gpu")) or 4  # Logical CPUs of tests/conftest.py.
+    assert mirrored_strategy().num_replicas_in_sync == devices

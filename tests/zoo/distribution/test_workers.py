@@ -1,0 +1,211 @@
+"""What processes that train together tell one another; each is a thread here but in the slow tests at the end."""
+
+import collections
+import json
+import os
+import pathlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import trainer_checks
+import worker_checks
+
+from zoo.corpora.batching import BatchStream, token_batches
+from zoo.distribution.cluster import read_cluster
+from zoo.distribution.exiting import WorkerFailure
+from zoo.distribution.workers import Workers, lost_worker_errors
+from zoo.training.micro_batches import micro_batches, own_shares
+from zoo.training.runs import prepare_folder, run_vocabulary
+from zoo.training.trainer import teacher_forced
+from zoo.translation.recipes import RECIPES
+
+
+def together(count, run, devices=1):
+    """`run(workers)` on each of `count` workers at once; their results or errors."""
+    barrier, sums = threading.Barrier(count, timeout=20), {}
+
+    def total_of(index):
+        def total(values):
+            sums[index] = np.array(values)
+            barrier.wait()
+            result = sum(sums[i] for i in range(count)).astype("int32")
+            barrier.wait()
+            return result
+
+        return total
+
+    def one(index):
+        try:
+            return run(Workers(index, count, devices, total_of(index)))
+        except ValueError as error:
+            return error
+
+    with ThreadPoolExecutor(count) as pool:
+        return [*pool.map(one, range(count))]
+
+
+@pytest.mark.parametrize("size", [0, 1, 5, 2**24 // 4 + 3])
+def test_all_have_what_the_chief_makes(size):
+    def run(workers):
+        arrays = {"a/b": np.arange(size, dtype="float32"), "c": np.ones((2, 3), "uint8"), "text": np.zeros(1, "int64")}
+        return workers.broadcast(lambda: (workers.index, {**arrays, "d": np.full(2, workers.index)}))
+
+    for value, arrays in together(3, run):
+        assert value == 0
+        np.testing.assert_array_equal(arrays["a/b"], np.arange(size))
+        assert arrays["a/b"].dtype == "float32" and arrays["c"].shape == (2, 3) and arrays["text"].dtype == "int64"
+        np.testing.assert_array_equal(arrays["d"], [0, 0])
+
+
+def test_an_error_of_the_chief_stops_all():
+    def run(workers):
+        def make():
+            assert workers.chief
+            raise ValueError("no such folder")
+
+        workers.broadcast(make)
+
+    errors = [str(error) for error in together(2, run)]
+    assert errors == ["no such folder", "Worker 0 stopped: no such folder"]
+
+
+def test_who_has_something_else_is_named():
+    same = together(4, lambda workers: workers.check_same("corpus", b"x"))
+    assert same == [None] * 4
+    errors = together(4, lambda workers: workers.check_same("corpus", b"xyxz"[workers.index :][:1]))
+    assert all("same corpus" in str(error) and "on worker 1, 3." in str(error) for error in errors)
+
+
+@pytest.mark.parametrize("count, devices, of_device", [(1, 1, True), (2, 1, True), (3, 2, True), (3, 2, False)])
+def test_shares_are_the_corpus_once(count, devices, of_device):
+    corpus = trainer_checks.corpus()
+    expected, found = collections.Counter(), collections.Counter()
+    for batch in token_batches(corpus, 64, seed=3):
+        expected.update(rows_of(*teacher_forced(batch)))
+    sizes = set()
+    for index in range(count):
+        workers = Workers(index, count, devices)
+        batches = map(teacher_forced, token_batches(corpus, 64, seed=3))
+        examples = micro_batches(batches, 2, workers.replicas, lambda tokens: None)
+        shares = [*own_shares(examples, workers, of_device)]
+        sizes.add(len(shares))
+        for inputs, labels, weights in shares:
+            assert len(labels) == len(weights) == len(inputs["source"])
+            found.update(rows_of(inputs, labels))
+    assert expected == found and sum(found.values()) == 40
+    assert len(sizes) == 1  # All go on to the same number of steps.
+
+
+def rows_of(inputs, labels):
+    """The rows that are no padding, without what fills them up."""
+    for row in zip(inputs["source"], inputs["target"], labels):
+        if row[0].any():
+            yield tuple(tuple(ids[ids > 0].tolist()) for ids in row)
+
+
+def test_shares_of_a_stream_go_on_where_it_stopped():
+    """Worker 1's share of the third batch is the same from the beginning and from there."""
+
+    def third(start, skip):
+        stream = BatchStream(trainer_checks.corpus(), 64, seed=3, start=start)
+        examples = micro_batches(map(teacher_forced, stream), 1, 2, lambda tokens: None)
+        shares = own_shares(examples, Workers(1, 2), True)
+        return [next(shares) for _ in range(skip + 1)][-1]
+
+    for one, other in zip(third((0, 0), 2), third((0, 2), 0)):
+        np.testing.assert_equal(one, other)
+
+
+def test_one_folder_and_one_vocabulary(tmp_path):
+    """Only the chief writes into the folder of the run, and all have its vocabulary."""
+    texts = {0: ["a b c a b"] * 9, 1: ["x y z x y"] * 9}
+
+    def run(workers):
+        folder = prepare_folder(tmp_path / "run", RECIPES["tiny"], workers)
+        return folder, run_vocabulary(folder, None, lambda: texts[workers.index], RECIPES["tiny"], workers)
+
+    (folder, chief), (own, other) = together(2, run)
+    assert folder == tmp_path / "run" and own != folder and own.exists()
+    assert chief.digest == other.digest
+    assert sorted(path.name for path in folder.iterdir()) == ["recipe.json", "vocabulary.model"]
+
+
+def test_another_recipe_is_refused(tmp_path):
+    names = "tiny", "small"
+    errors = together(2, lambda workers: prepare_folder(tmp_path / "run", RECIPES[names[workers.index]], workers))
+    assert all("same recipe" in str(error) and "worker 1" in str(error) for error in errors)
+
+
+def test_addresses_from_the_environment(monkeypatch):
+    cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"]}
+    for kind, index, expected in (("chief", 0, 0), ("worker", 0, 1), ("worker", 1, 2)):
+        config = {"cluster": cluster, "task": {"type": kind, "index": index}}
+        monkeypatch.setenv("TF_CONFIG", json.dumps(config))
+        assert read_cluster() == (["a:1", "b:1", "c:1"], expected)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '{"cluster": {}}',
+        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 1}}',
+        '{"cluster": {"worker": ["a:1"]}, "task": {"type": "ps", "index": 0}}',
+        '{"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}}',
+        '{"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "worker", "index": 0}}',
+    ],
+)
+def test_what_is_no_cluster_is_refused(text, monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(ValueError, match="TF_CONFIG.*Expected.*Received"):
+        read_cluster()
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Multi30k, with a short dev set."""
+    data = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", ""), "translation", "multi30k")
+    if not data.exists():
+        pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k")
+    return worker_checks.multi30k(data, tmp_path)
+
+
+GLOO = "UNKNOWN: Gloo AllGather failed: [external/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer"
+
+
+@pytest.mark.parametrize(
+    ("count", "message", "expected"),
+    [(2, GLOO, WorkerFailure), (1, GLOO, ValueError), (2, "`pairs` lost its connection", ValueError)],
+)
+def test_what_a_backend_says_of_lost_workers_is_told_from_other_errors(count, message, expected):
+    """JAX's collectives raise a plain `ValueError`."""
+    with pytest.raises((ValueError, WorkerFailure)) as found, lost_worker_errors(Workers(1, count)):
+        raise ValueError(message)
+    assert type(found.value) is expected
+    assert expected is ValueError or "Worker 1 of 2 has lost the others" in str(found.value)
+
+
+@pytest.mark.slow
+def test_a_seed_gives_the_same_run_twice(files, tmp_path):
+    """To the bit, in processes that hash strings differently, on as many threads as there are, with all dropout."""
+    rates = [f"model.{name}=0.2" for name in ("dropout", "attention_dropout", "activation_dropout")]
+    rates += ["training.subword_dropout=0.1", "training.steps=6"]
+    found = []
+    for number in ("1", "2"):
+        command = worker_checks.command(files, tmp_path / number, 3, workers=1)
+        command += [item for rate in rates for item in ("--set", rate)]
+        ((status, text),) = worker_checks.outcomes(worker_checks.start(command, "tensorflow", 1, PYTHONHASHSEED=number))
+        assert status == 0, text
+        found.append((tmp_path / number / "checkpoint" / "model.safetensors").read_bytes())
+    assert found[0] == found[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend, victims", [("tensorflow", [1]), ("jax", [])])
+def test_two_processes_train_as_one(backend, victims, files, tmp_path):
+    """On Multi30k; `python tests/worker_checks.py` kills more."""
+    worker_checks.check(files, tmp_path, backend, victims)

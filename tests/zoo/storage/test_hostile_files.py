@@ -1,0 +1,146 @@
+"""Files of a checkpoint that were harmed or made to harm are refused with the reason, and nothing in them runs."""
+
+import contextlib
+import hashlib
+import json
+import pathlib
+import random
+import shutil
+import zipfile
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+
+import zoo
+from keras_transformer import EncoderBlock
+from zoo.storage.checkpoints import FORMAT, read_checkpoint
+
+TRIES = 60
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """A shipped checkpoint to harm."""
+    (name,) = (card["name"] for card in zoo.list() if card["name"] == "labelling/masc-pos")
+    folder = pathlib.Path(zoo.__file__).parent / "weights" / name
+    return pathlib.Path(shutil.copytree(folder, tmp_path / "copy"))
+
+
+def files_of(folder):
+    return sorted(path for path in folder.iterdir() if path.is_file())
+
+
+def test_a_file_truncated_anywhere_is_refused(copy):
+    rng = random.Random(1)
+    for path in files_of(copy):
+        whole = path.read_bytes()
+        for _ in range(TRIES // 10):
+            path.write_bytes(whole[: rng.randrange(len(whole))])
+            with pytest.raises(ValueError, match=path.name):
+                read_checkpoint(copy)
+        path.write_bytes(whole)
+    read_checkpoint(copy)
+
+
+def test_a_bit_flipped_anywhere_is_refused(copy):
+    rng = random.Random(2)
+    card = copy / "card.json"
+    for path in files_of(copy):
+        whole = path.read_bytes()
+        for _ in range(TRIES):
+            place, bit = rng.randrange(len(whole)), 1 << rng.randrange(8)
+            path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+            if path != card:
+                with pytest.raises(ValueError, match=path.name):
+                    read_checkpoint(copy)
+            else:  # A letter of a remark is what the file says: nothing vouches for the card but an address's #sha256.
+                assert_reads_or_refuses(copy)
+        path.write_bytes(whole)
+    read_checkpoint(copy)
+
+
+def assert_reads_or_refuses(folder):
+    with contextlib.suppress(ValueError):
+        zoo.load(folder)
+
+
+def rehashed(folder, change):
+    """The checkpoint with changed arrays, and a card that vouches for them."""
+    path = folder / "model.safetensors"
+    arrays = safetensors.numpy.load_file(path)
+    change(arrays)
+    safetensors.numpy.save_file(arrays, path)
+    card = json.loads((folder / "card.json").read_text("utf-8"))
+    card["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (folder / "card.json").write_text(json.dumps(card), "utf-8")
+
+
+@pytest.mark.parametrize("change", ["missing", "extra", "shape"])
+def test_arrays_that_do_not_fit_are_named(copy, change):
+    def harm(arrays):
+        name = sorted(arrays)[0]
+        if change == "missing":
+            del arrays[name]
+        elif change == "extra":
+            arrays["intruder"] = np.zeros(1, "float32")
+        else:
+            arrays[name] = arrays[name][:1]
+
+    rehashed(copy, harm)
+    with pytest.raises(ValueError, match={"missing": "Missing arrays", "extra": "intruder", "shape": "shape"}[change]):
+        zoo.load(copy)
+
+
+def test_a_newer_format_is_refused(copy):
+    card = json.loads((copy / "card.json").read_text("utf-8"))
+    (copy / "card.json").write_text(json.dumps({**card, "format": FORMAT + 1}), "utf-8")
+    with pytest.raises(ValueError, match="format"):
+        zoo.load(copy)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../outside", ".."])
+def test_a_card_that_names_files_elsewhere_is_refused(copy, name):
+    card = json.loads((copy / "card.json").read_text("utf-8"))
+    card["files"][name] = "0" * 64
+    (copy / "card.json").write_text(json.dumps(card), "utf-8")
+    with pytest.raises(ValueError, match="card.json"):
+        zoo.load(copy)
+
+
+def test_a_keras_file_with_a_lambda_runs_nothing(tmp_path):
+    """Neither as a checkpoint nor as a model that has our layers in it."""
+    marker = tmp_path / "ran"
+    inputs = keras.Input((None, 8))
+    steal = keras.layers.Lambda(lambda x, path=str(marker): (open(path, "w").close(), x)[1], output_shape=(None, 8))
+    model = keras.Model(inputs, steal(EncoderBlock(2, 8)(inputs)))
+    marker.unlink(missing_ok=True)
+    path = tmp_path / "model.keras"
+    model.save(path)
+    with pytest.raises(ValueError, match="[Ll]ambda"):
+        keras.saving.load_model(path)
+    for place in (path, tmp_path):
+        with pytest.raises(ValueError):
+            zoo.load(place)
+    assert not marker.exists()
+
+
+def test_an_archive_is_no_checkpoint(tmp_path):
+    """Nothing is unpacked, so that no name in it can lead elsewhere."""
+    path = tmp_path / "checkpoint.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("../outside", "x")
+        archive.writestr("card.json", "{}")
+    with pytest.raises(ValueError):
+        zoo.load(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint.zip"]
+    assert not (tmp_path.parent / "outside").exists()
+
+
+def test_a_pickle_is_never_read(copy):
+    (copy / "model.safetensors").write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    with pytest.raises(ValueError, match=r"model\.safetensors"):
+        zoo.load(copy)
+    with pytest.raises(Exception, match="[Hh]eader"):
+        safetensors.numpy.load_file(copy / "model.safetensors")

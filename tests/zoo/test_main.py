@@ -1,0 +1,158 @@
+"""`python -m zoo list`, and that listing needs no deep-learning library."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+import zoo
+from zoo import __main__ as command
+from zoo.commands import checking, doctor
+from zoo.storage import checkpoints
+from zoo.translation.predictor import Translator
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def test_importing_and_listing_load_no_backend():
+    code = (
+        "import sys, zoo; zoo.list(); import zoo.__main__; "
+        "print(sorted({'keras', 'tensorflow', 'jax', 'torch'} & {name.split('.')[0] for name in sys.modules}))"
+    )
+    result = run("-c", code)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
+
+
+def test_the_command_lists_every_shipped_checkpoint():
+    result = run("-m", "zoo", "list")  # As in a terminal of 80 columns.
+    assert result.returncode == 0 and not result.stderr
+    assert "licence" in result.stdout and max(map(len, result.stdout.splitlines())) <= 80
+    for card in zoo.list():
+        assert card["name"] in result.stdout and f"{card['parameters']:,}" in result.stdout
+
+
+def test_the_table_tells_size_and_score(trained, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "250")
+    monkeypatch.setattr(checkpoints, "WEIGHTS_FOLDER", tmp_path)
+    translator = trained.translator
+    card = {**translator.card, "data": "[test] data"}
+    Translator(translator.model, translator.tokenizer, card).save(tmp_path / "translation" / "invented")
+    assert command.main(["list"]) == 0
+    table = capsys.readouterr().out
+    bleu = card["scores"][0]
+    size, score = f"{translator.model.count_params():,}", f"{bleu['value']:.2f} BLEU"
+    for text in ("translation/invented", size, score, "tok:13a", "beam 4, length penalty 0.6", "[test] data"):
+        assert text in table
+
+
+def test_other_commands_are_refused(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        command.main(["play"])
+    assert "'list'" in capsys.readouterr().err
+
+
+@pytest.fixture
+def folder(trained, tmp_path):
+    trained.translator.save(tmp_path / "checkpoint")
+    return tmp_path / "checkpoint"
+
+
+def test_answers_are_recorded_and_checked(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "400")
+    assert command.main(["check", str(folder)]) == 0
+    assert "note  " in capsys.readouterr().out
+    (tmp_path / "texts").write_text("abc\n\n", "utf-8")
+    assert command.main(["check", str(folder), "--record", str(tmp_path / "texts")]) == 0
+    assert "those of the card to 2 texts" in capsys.readouterr().out
+    card = json.loads((folder / "card.json").read_text("utf-8"))
+    card["checks"]["answers"][0] += " x"
+    (folder / "card.json").write_text(json.dumps(card), "utf-8")
+    assert command.main(["check", str(folder)]) == 1
+    assert "ILL" in (out := capsys.readouterr().out) and "'abc' gives" in out
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    assert command.main(["check", str(folder)]) == 1
+    assert "does not match its hash in card.json" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_scores_are_checked(trained, folder, tmp_path, capsys, monkeypatch):
+    pairs = [("abc", "cba"), ("bca", "acb")] * 4
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "dev.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), "utf-8")
+    evaluate = ["--data", str(tmp_path / "data" / "dev.tsv")]
+    score = checking.run("translation", ["evaluate", "--checkpoint", str(folder), *evaluate])[0]
+    value = float(re.search(r"BLEU (\d+\.\d+)", score).group(1))
+    for wanted, status in ((value, 0), (value + 1, 1)):
+        card = json.loads((folder / "card.json").read_text("utf-8"))
+        card["scores"][0]["value"] = wanted
+        (folder / "card.json").write_text(json.dumps(card), "utf-8")
+        checking.record(folder, ["abc"], ["--data", "{data}/dev.tsv"])
+        monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path / "data"))
+        assert command.main(["check", str(folder), "--scores"]) == status
+        assert f"the card has {wanted:.2f}" in capsys.readouterr().out
+    monkeypatch.delenv("KERAS_TRANSFORMER_DATA")
+    assert command.main(["check", str(folder), "--scores"]) == 2
+    assert "Set KERAS_TRANSFORMER_DATA" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "same"),
+    [("1\t0.9412", "1\t0.9450", True), ("1\t0.94", "0\t0.94", False), ("0.5", "0.6", False), ("a b", "a b", True)],
+)
+def test_numbers_may_differ_a_little(found, expected, same):
+    assert checking.alike(found, expected) is same
+
+
+def test_the_machine_is_examined(monkeypatch, capsys, tmp_path):
+    """Versions that do not fit, a device that adds wrongly, a full disk, a folder that is not there."""
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path))
+    monkeypatch.setattr(doctor, "all_reduce", lambda pair: doctor.Symptom(f"all-reduce {pair}", True, "right"))
+    assert command.main(["doctor"]) == 0
+    assert "tensorflow: 2." in capsys.readouterr().out
+    versions = {"tensorflow": "2.21.0", "tensorflow-text": "2.20.1"}
+    monkeypatch.setattr(doctor, "_version", lambda package: versions.get(package, "1.0"))
+    monkeypatch.setattr(doctor, "LEAST_FREE", 1e18)
+    monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path / "gone"))
+    assert command.main(["doctor"]) == 1
+    printed = capsys.readouterr().out
+    ill = [line for line in printed.splitlines() if line.startswith("ILL")]
+    assert any("2.20.1 does not fit TensorFlow 2.21.0" in line for line in ill)
+    assert any("names no folder" in line for line in ill) and any("GB free" in line for line in ill)
+
+
+@pytest.mark.slow
+def test_a_training_is_planned_without_a_trace(tmp_path, capsys, monkeypatch):
+    """What is counted is what a training counts; an error of the arguments is told as there."""
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{'abc' * (i % 5 + 1)}{i}\t{'cba' * (i % 7 + 1)}{i}\n" for i in range(200)]
+    (tmp_path / "pairs.tsv").write_text("".join(lines), "utf-8")
+    data = ["--data", "pairs.tsv", "--dev-data", "pairs.tsv", "--recipe", "tiny"]
+    sizes = ["model.vocabulary_size=300", "training.batch_tokens=256", "training.steps=100"]
+    sizes += ["training.cooldown_steps=0"]
+    settings = [part for size in sizes for part in ("--set", size)]
+    assert command.main(["plan", "translation", *data, *settings]) == 0
+    printed = capsys.readouterr().out
+    epochs, per_epoch = re.search(r"100: ([0-9.]+) epochs of (\d+)", printed).groups()
+    assert float(epochs) == pytest.approx(100 / int(per_epoch), abs=0.05)
+    parts = [int(count.replace(",", "")) for count in re.findall(r"│   (?:\w+) +│ ([0-9,]+) +│", printed)]
+    total = int(re.search(r"parameters +│ ([0-9,]+) ", printed).group(1).replace(",", ""))
+    assert sum(parts) == total
+    assert re.search(r"measured update +│ [0-9.]+ s", printed)
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]
+    assert command.main(["plan", "translation", *data, "--set", "training.nonsense=1"]) == 2
+
+
+@pytest.mark.slow
+def test_devices_exchange_a_known_vector(monkeypatch):
+    assert doctor.all_reduce(("CPU:0", "CPU:1")).well
+    found = doctor.all_reduce(("nonsense", "GPU:98"))
+    assert found.well is False and found.seen

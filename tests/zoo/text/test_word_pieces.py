@@ -1,0 +1,83 @@
+"""WordPiece by hand, and in the formats that it is read from."""
+
+import json
+
+import pytest
+
+from zoo.text.word_pieces import WordPieceTokenizer
+
+PIECES = [
+    "[PAD]",
+    "[UNK]",
+    "[CLS]",
+    "[SEP]",
+    "[MASK]",
+    *["un", "##aff", "##able", "aff", "cafe", "café", "中", "国", "!", "[", "]", "'", "mask", "a", "b", "A"],
+]
+
+
+def pieces(text, **options):
+    tokenizer = WordPieceTokenizer(PIECES, **options)
+    return [PIECES[i] for i in tokenizer.encode([text])[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("unaffable", "un ##aff ##able"),
+        ("Unaff!able", "un ##aff ! [UNK]"),
+        ("un unx aff", "un [UNK] aff"),
+        ("", ""),
+        (" \t\n", ""),
+        ("a中国b", "a 中 国 b"),
+        ("Café CAFE\u0301", "cafe cafe"),
+        ("a\u00a0b\u2003a", "a b a"),
+        ("a\u200b\u0000\ufffd!", "a !"),
+        ("[MASK]", "[ mask ]"),
+        ("a" * 101, "[UNK]"),
+        ("a'b", "a ' b"),
+    ],
+)
+def test_text_is_cut_as_bert_does(text, expected):
+    assert pieces(text) == expected.split()
+
+
+def test_case_and_accents_may_stay():
+    assert pieces("A café Cafe", lowercase=False) == ["A", "café", "[UNK]"]
+    assert pieces("A café", lowercase=False, strip_accents=True) == ["A", "cafe"]
+    assert pieces("A café", strip_accents=False) == ["a", "café"]
+
+
+def test_special_ids_and_bytes():
+    tokenizer = WordPieceTokenizer(PIECES, lowercase=False)
+    assert (tokenizer.unknown_id, tokenizer.start_id, tokenizer.end_id, tokenizer.mask_id) == (1, 2, 3, 4)
+    again = WordPieceTokenizer.from_bytes(tokenizer.model)
+    assert again.digest == tokenizer.digest and again.encode(["A 中"]) == tokenizer.encode(["A 中"]) == [[20, 11]]
+    assert tokenizer.digest != WordPieceTokenizer(PIECES).digest
+
+
+def test_folders(tmp_path):
+    with pytest.raises(ValueError, match="neither tokenizer.json nor vocab.txt"):
+        WordPieceTokenizer.from_folder(tmp_path)
+    (tmp_path / "vocab.txt").write_text("\n".join(PIECES) + "\n", "utf-8")
+    assert WordPieceTokenizer.from_folder(tmp_path).lowercase
+    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false, "strip_accents": null}')
+    plain = WordPieceTokenizer.from_folder(tmp_path)
+    assert (plain.lowercase, plain.strip_accents, plain.pieces) == (False, False, tuple(PIECES))
+    whole = {
+        "model": {"type": "WordPiece", "vocab": {piece: i for i, piece in enumerate(PIECES)}},
+        "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": False},
+    }
+    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
+    found = WordPieceTokenizer.from_folder(tmp_path)
+    assert (found.lowercase, found.strip_accents, found.pieces) == (True, False, tuple(PIECES))
+    whole["model"]["type"] = "BPE"
+    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
+    with pytest.raises(ValueError, match=r"must be a WordPiece tokenizer of BERT. Received: \('BPE', 'BertNormalizer'"):
+        WordPieceTokenizer.from_folder(tmp_path)
+
+
+@pytest.mark.parametrize(("vocabulary", "message"), [(PIECES[1:], r"without \[PAD\]"), (PIECES[::-1], "as the first")])
+def test_a_vocabulary_needs_its_special_tokens(vocabulary, message):
+    with pytest.raises(ValueError, match=message):
+        WordPieceTokenizer(vocabulary)

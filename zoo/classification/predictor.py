@@ -1,0 +1,69 @@
+"""A trained classifier: texts in, classes with probabilities out."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from zoo.config import ClassifierConfig
+from zoo.corpora.labelled_corpus import frame_rows
+from zoo.models.classifier import Classifier
+from zoo.serving.encoder_predictor import EncoderPredictor
+from zoo.text.checks import check_texts
+
+Text = str | Sequence[str]
+
+
+class TextClassifier(EncoderPredictor):
+    """A `zoo.models.classifier.Classifier` with its vocabulary and the names of its classes."""
+
+    task, model_class, config_class = "classification", Classifier, ClassifierConfig
+
+    def classify(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> list[tuple[str, float]]:
+        """Predicts the class of each text; returns (class, its probability).
+
+        Args:
+            texts: A list of strings of any kind, empty ones too; for a model of pairs, of pairs of strings. Texts of
+                more than `max_tokens` tokens are cut; `rows` tells which.
+            progress: Called with the number of texts done since the last call.
+
+        Raises:
+            ValueError: If `texts` is not such a list; the message names the first that does not fit.
+        """
+        probabilities = self.probabilities(texts, progress)
+        return [(self.labels[row.argmax()], float(row.max())) for row in probabilities]
+
+    def probabilities(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> np.ndarray:
+        """Returns the probability of each class, float32 `[N, C]`, in the order of `labels`; see `classify`."""
+        tokens, segments, _ = self.rows(texts)
+        found = self.predict({"token_ids": tokens, "segment_ids": segments}, progress)
+        return np.stack(found) if found else np.zeros((0, len(self.labels)), "float32")
+
+    def rows(self, texts: Sequence[Text]):
+        """Encodes texts as the model reads them: ids, segments, and the numbers of the texts that were cut."""
+        return encode_texts(texts, self.tokenizer, self.model.config.num_texts > 1, self.max_tokens)
+
+    def _make_service(self, limits):
+        from zoo.tf.predictor_service import ClassificationService
+
+        return ClassificationService(self, limits)
+
+    def _compare(self, signature, probes):
+        pairs = self.model.config.num_texts > 1
+        texts = [*zip(probes, probes[::-1])] if pairs else probes
+        found = signature(**dict(zip(("text", "second"), map(list, zip(*texts)) if pairs else [texts])))
+        return self.probabilities(texts), found["labels"].numpy(), found["probabilities"].numpy().max(-1)
+
+
+def encode_texts(texts, tokenizer, pairs, max_tokens):
+    """Encodes strings, or with `pairs` pairs of strings, by `frame_rows`."""
+    if not pairs:
+        sides = [check_texts(texts)]
+    else:
+        if isinstance(texts, (str, bytes)):
+            check_texts(texts)
+        for i, pair in enumerate(texts):
+            if isinstance(pair, (str, bytes)) or len(pair) != 2:
+                raise ValueError(f"`texts` must be a list of pairs of strings. Received: texts[{i}]={pair!r}.")
+        sides = [check_texts([pair[side] for pair in texts]) for side in (0, 1)]
+    ids = zip(*(tokenizer.encode(side) for side in sides))
+    return frame_rows([*ids], tokenizer.start_id, tokenizer.end_id, max_tokens)

@@ -1,0 +1,87 @@
+"""Is this machine fit to train and to serve? Versions, devices and what they exchange, disk, data."""
+
+import importlib.metadata
+import itertools
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from zoo.commands.quiet import quiet_start
+
+LEAST_FREE = 5e9  # Bytes; a training of `base` with its checkpoints takes about half of that.
+_SECONDS = 300  # For one pair of devices.
+
+
+class Symptom(NamedTuple):
+    """One thing that was looked at: whether it is well (None: cannot be told, or is optional), and what was seen."""
+
+    what: str
+    well: bool | None
+    seen: str
+
+
+def examine(progress: Callable[[str], None] = lambda what: None) -> Iterator[Symptom]:
+    """All symptoms, one after the other; `progress` is told what is looked at next if it takes long."""
+    yield Symptom("Python", sys.version_info >= (3, 11), f"{platform.python_version()}, {platform.platform()}")
+    for package in ("tensorflow", "keras", "numpy", "safetensors", "sentencepiece"):
+        found = _version(package)
+        yield Symptom(package, found is not None, found or f"not installed: pip install {package}")
+    yield _tensorflow_text(_version("tensorflow"), _version("tensorflow-text"))
+    progress("devices")
+    with quiet_start():
+        from zoo.distribution import on_tensorflow
+    graphics = on_tensorflow.gpu_names()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Symptom("devices", None if not graphics else True, f"{len(graphics) or 'no'} GPU, {cores} CPU cores")
+    devices = graphics if len(graphics) > 1 else ["CPU:0", "CPU:1"]
+    for pair in itertools.combinations(devices, 2):
+        progress(f"all-reduce of {' and '.join(pair)}")
+        yield all_reduce(pair)
+    for place in dict.fromkeys([pathlib.Path.cwd(), pathlib.Path(os.environ.get("TMPDIR", "/tmp"))]):
+        free = shutil.disk_usage(place).free if place.exists() else 0
+        yield Symptom(f"disk, {place}", free >= LEAST_FREE, f"{free / 1e9:.1f} GB free")
+    yield _data(os.environ.get("KERAS_TRANSFORMER_DATA"))
+
+
+def all_reduce(devices: tuple[str, ...]) -> Symptom:
+    """Whether devices add up a known vector rightly, in a process of its own."""
+    command = [sys.executable, "-m", "zoo.tf.self_test", *devices]
+    name = f"all-reduce, {' and '.join(devices)}"
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
+    except subprocess.TimeoutExpired:
+        return Symptom(name, False, f"no answer in {_SECONDS} s")
+    if result.returncode == 0 and result.stdout.splitlines()[-1:] == ["right"]:
+        return Symptom(name, True, "the sum is right on each")
+    return Symptom(name, False, (result.stderr.strip().splitlines() or ["it was killed"])[-1])
+
+
+def _tensorflow_text(tensorflow, text):
+    if text is None:
+        return Symptom("tensorflow-text", None, "not installed; exports that take text need it: pip install '.[text]'")
+    fits = tensorflow is not None and tensorflow.split(".")[:2] == text.split(".")[:2]
+    return Symptom("tensorflow-text", fits, text if fits else f"{text} does not fit TensorFlow {tensorflow}")
+
+
+def _data(folder):
+    if not folder:
+        return Symptom("corpora", None, "KERAS_TRANSFORMER_DATA is not set; tests that need corpora skip")
+    path = pathlib.Path(folder)
+    if not path.is_dir():
+        return Symptom("corpora", False, f"KERAS_TRANSFORMER_DATA names no folder: {folder}")
+    return Symptom("corpora", True, ", ".join(sorted(entry.name for entry in path.iterdir() if entry.is_dir())))
+
+
+def _version(package):
+    names = [package, *(f"{package}-{kind}" for kind in ("cpu", "intel", "rocm") if package == "tensorflow")]
+    for name in names:
+        try:
+            return importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return None

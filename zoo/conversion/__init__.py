@@ -1,0 +1,1 @@
+"""Conversion of weights from and to other packages."""

@@ -1,0 +1,164 @@
+"""Conversion of BERT encoders from Hugging Face folders, without torch and transformers."""
+
+import dataclasses
+import json
+import os
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+import safetensors.numpy
+from keras import ops
+
+from zoo.config import EncoderConfig
+from zoo.corpora.batching import length_sorted_chunks, original_order
+from zoo.corpora.labelled_corpus import frame_rows
+from zoo.models.compiling import compile_function
+from zoo.models.encoder_model import EncoderModel
+from zoo.models.text_encoder import masked_mean
+from zoo.storage.arrays import assign_arrays
+from zoo.text.checks import check_texts
+from zoo.text.word_pieces import WordPieceTokenizer
+
+# Arrays that are ignored: the pretraining heads, and a constant.
+_IGNORED = ("pooler.", "cls.", "embeddings.position_ids")
+_BLOCK = {
+    "attention.self.query": "self_attention/query_dense",
+    "attention.self.key": "self_attention/key_dense",
+    "attention.self.value": "self_attention/value_dense",
+    "attention.output.dense": "self_attention/output_dense",
+    "attention.output.LayerNorm": "self_attention_residual/norm",
+    "intermediate.dense": "feed_forward/inner_dense",
+    "output.dense": "feed_forward/output_dense",
+    "output.LayerNorm": "feed_forward_residual/norm",
+}
+
+
+class PretrainedEncoder:
+    """Encoder with its vocabulary, to embed texts or to fine-tune as `initial` of another model.
+
+    Attributes:
+        model: An `EncoderModel`.
+        tokenizer: Its vocabulary.
+    """
+
+    task, labels = "encoder", ()
+
+    def __init__(self, model: EncoderModel, tokenizer, max_tokens: int):
+        self.model, self.tokenizer, self.max_tokens = model, tokenizer, max_tokens
+        self._pooled = compile_function(model, self._mean)
+
+    def embed(self, texts: Sequence[str], batch_tokens: int = 16_384) -> np.ndarray:
+        """Computes sentence embeddings: hidden states averaged over real steps, scaled to length 1.
+
+        Texts of more than `max_tokens` tokens are truncated. Returns float32 `[N, D]`.
+        """
+        ids = self.tokenizer.encode(check_texts(texts))
+        tokens, _, _ = frame_rows(
+            [[row] for row in ids], self.tokenizer.start_id, self.tokenizer.end_id, self.max_tokens
+        )
+        chunks = length_sorted_chunks(tokens.lengths, batch_tokens)
+        found = [
+            ops.convert_to_numpy(self._pooled(tokens.padded(chunk, int(tokens.lengths[chunk[0]])))) for chunk in chunks
+        ]
+        return np.array(original_order(chunks, found), "float32").reshape(len(ids), self.model.config.hidden_dim)
+
+    def _mean(self, token_ids):
+        x, mask = self.model.text_encoder({"token_ids": token_ids})
+        mean = ops.cast(masked_mean(x, mask), "float32")
+        return mean / ops.sqrt(ops.sum(mean**2, axis=-1, keepdims=True))
+
+
+def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
+    """Loads a BERT encoder from `config.json`, `model.safetensors`, and `tokenizer.json` or `vocab.txt`.
+
+    Pickled weights are never read. The pretraining heads are ignored.
+
+    Raises:
+        ValueError: If a file is missing, the architecture is not BERT, or an array is missing, unknown, or of another
+            shape; the message names it.
+    """
+    folder = pathlib.Path(folder)
+    config = _config(folder)
+    weights = folder / "model.safetensors"
+    if not weights.exists():
+        pickled = [path.name for path in (*folder.glob("*.bin"), *folder.glob("*.pt"))]
+        raise ValueError(
+            f"{folder} has no model.safetensors. "
+            + (f"{pickled[0]} is a pickle, which may run any program and is not read. " if pickled else "")
+            + "Fetch the model in the safetensors format, or convert it if you trust its source."
+        )
+    try:
+        given = safetensors.numpy.load_file(weights)
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"{weights} is damaged: {error}. Fetch it again.") from error
+    tokenizer = WordPieceTokenizer.from_folder(folder)
+    if tokenizer.vocabulary_size > config.vocabulary_size:
+        raise ValueError(
+            f"{folder} has a vocabulary of {tokenizer.vocabulary_size} pieces for a model of "
+            f"{config.vocabulary_size}. Use the files of one model."
+        )
+    rows, config = config.vocabulary_size, dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
+    model = EncoderModel(config)
+    model.build()
+    arrays = {}
+    for name, array in given.items():
+        name = name.removeprefix("bert.")
+        if not name.startswith(_IGNORED):
+            ours, transposed = _convert_name(name, weights)
+            arrays[ours] = array.astype("float32").T if transposed else array.astype("float32")
+    table = "text_encoder/embedding/embeddings"
+    if table in arrays and len(arrays[table]) == rows:  # Some models have rows beyond their vocabulary.
+        arrays[table] = arrays[table][: tokenizer.vocabulary_size]
+    assign_arrays(model, arrays, str(weights))
+    return PretrainedEncoder(model, tokenizer, config.max_positions)
+
+
+def _config(folder):
+    path = folder / "config.json"
+    if not path.exists():
+        raise ValueError(f"{folder} has no config.json. Use a Hugging Face model folder, which has one.")
+    found = json.loads(path.read_text("utf-8"))
+    expected = {
+        "model_type": ("bert",),
+        "hidden_act": ("gelu", "relu"),
+        "position_embedding_type": ("absolute", None),
+        "is_decoder": (False, None),
+    }
+    for name, values in expected.items():
+        if found.get(name) not in values:
+            raise ValueError(
+                f"{path} must describe a BERT encoder with {name} of {' or '.join(map(str, values))}. "
+                f"Received: {name}={found.get(name)!r}. Use another model."
+            )
+    return EncoderConfig(
+        vocabulary_size=found["vocab_size"],
+        num_layers=found["num_hidden_layers"],
+        hidden_dim=found["hidden_size"],
+        intermediate_dim=found["intermediate_size"],
+        num_heads=found["num_attention_heads"],
+        dropout=float(found["hidden_dropout_prob"]),
+        attention_dropout=float(found["attention_probs_dropout_prob"]),
+        activation=found["hidden_act"],
+        epsilon=found["layer_norm_eps"],
+        max_positions=found["max_position_embeddings"],
+        num_segments=found["type_vocab_size"],
+        bert_embeddings=True,
+    )
+
+
+def _convert_name(name, path):
+    """Returns the name of an array in `EncoderModel`, and whether the array must be transposed."""
+    tables = {"word_embeddings": "embedding", "position_embeddings": "positions", "token_type_embeddings": "segments"}
+    *parts, kind = name.split(".")
+    norm, dense = "gamma" if kind in ("weight", "gamma") else "beta", "kernel" if kind == "weight" else "bias"
+    if parts[0] == "embeddings" and len(parts) == 2:
+        if parts[1] in tables:
+            return f"text_encoder/{tables[parts[1]]}/embeddings", False
+        if parts[1] == "LayerNorm":
+            return f"text_encoder/embedding_norm/{norm}", False
+    layer = _BLOCK.get(".".join(parts[3:]))
+    if parts[:2] == ["encoder", "layer"] and layer is not None:
+        weight, transposed = (norm, False) if layer.endswith("norm") else (dense, dense == "kernel")
+        return f"text_encoder/encoder/block_{parts[2]}/{layer}/{weight}", transposed
+    raise ValueError(f"{path} has an array that BERT encoders do not have: {name!r}. Use another model.")

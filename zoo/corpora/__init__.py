@@ -1,0 +1,1 @@
+"""Reading and encoding of corpora, and batches of encoded rows."""

@@ -1,0 +1,225 @@
+"""Readers of files and data sets as rows of bytes, and reports of the lines that are left out. No Keras."""
+
+import contextlib
+import csv
+import gzip
+import os
+import pathlib
+import string
+import typing
+import zlib
+from dataclasses import dataclass, field
+
+PathLike = str | os.PathLike
+Row = tuple[bytes, ...] | None  # None for a line with too few columns.
+
+
+@dataclass
+class LineNotes:
+    """Number of lines with some property, and the line numbers of the first ten."""
+
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, line: int) -> None:
+        self.count += 1
+        if len(self.first) < 10:
+            self.first.append(line)
+
+    def __str__(self):
+        more = ", ..." if self.count > len(self.first) else ""
+        return f"(line {', '.join(map(str, self.first))}{more})"
+
+
+class Report:
+    """Counts and line notes of one pass over a corpus, as attributes. Line numbers count from 1.
+
+    Example: after `report = Report("{pairs:,} pairs from {lines:,} lines", "empty", "broken")`, `report.pairs` and
+    `report.lines` are 0, and `report.empty` and `report.broken` are instances of `LineNotes`. `str(report)` is the
+    summary, followed by the notes that are not empty.
+
+    Args:
+        summary: Format string of the counts, which are named by its fields.
+        notes: Names of the line notes.
+    """
+
+    def __init__(self, summary: str, *notes: str):
+        self._summary = summary
+        vars(self).update({name: 0 for _, name, _, _ in string.Formatter().parse(summary) if name})
+        vars(self).update({name: LineNotes() for name in notes})
+
+    def __str__(self):
+        return "; ".join([self._summary.format_map(vars(self)), *notes_of(self)])
+
+
+def notes_of(report: typing.Any) -> list[str]:
+    """Describes the line notes of a report that are not empty."""
+    notes = {name: value for name, value in vars(report).items() if isinstance(value, LineNotes) and value.count}
+    return [f"{value.count:,} {name.replace('_', ' ')} {value}" for name, value in notes.items()]
+
+
+class TableRows:
+    """Reads columns of one tab-separated or CSV file, plain or gzip (recognized by content).
+
+    Args:
+        path: The file.
+        columns: Numbers of the columns to read, from 0.
+        commas: Whether the file is CSV, in which cells may be quoted and a row may span several lines. In
+            tab-separated files, quotation marks have no special meaning.
+
+    Yields:
+        The cells of each line; empty cells for a blank line, None if columns are missing.
+    """
+
+    def __init__(self, path: PathLike, columns: typing.Sequence[int], commas: bool = False):
+        self._path, self._columns, self._commas = existing_path(path), tuple(columns), commas
+        if min(self._columns) < 0 or len({*self._columns}) < len(self._columns):
+            raise ValueError(f"`columns` must be different numbers from 0. Received: columns={columns}. Change them.")
+
+    def __iter__(self) -> typing.Iterator[Row]:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
+            for cells in self._cells(lines):
+                if not any(cell.strip() for cell in cells):
+                    yield (b"",) * len(self._columns)
+                else:
+                    yield tuple(cells[c] for c in self._columns) if max(self._columns) < len(cells) else None
+
+    def _cells(self, lines):
+        if self._commas:
+            # Decoding as Latin-1 preserves all bytes.
+            rows = csv.reader(line.decode("latin-1") + "\n" for line in lines)
+            try:
+                for cells in rows:
+                    yield [cell.encode("latin-1") for cell in cells]
+            except csv.Error as error:
+                raise ValueError(
+                    f"{self._path}, line {rows.line_num}, is not valid CSV: {error}. Correct the line."
+                ) from error
+        else:
+            for line in lines:
+                yield line.split(b"\t")
+
+
+class LineRows:
+    """Reads the lines of one file, plain or gzip (recognized by content), as rows of one cell.
+
+    Args:
+        path: The file.
+    """
+
+    def __init__(self, path: PathLike):
+        self._path = existing_path(path)
+
+    def __iter__(self) -> typing.Iterator[Row]:
+        with contextlib.closing(read_byte_lines(self._path)) as lines:
+            yield from ((line,) for line in lines)
+
+
+class DatasetRows:
+    """Reads features of a data set of tensorflow-datasets, one row for each example.
+
+    Args:
+        name: Builder and configuration, such as "wmt14_translate/de-en".
+        features: Names of the features; None for those that `choose` returns.
+        split: Any split of the data set, such as "train[:10%]".
+        data_dir: Folder of prepared data sets; None for the default of tensorflow-datasets. Data sets that are
+            missing there are downloaded and prepared at the first pass.
+        argument: Name of `features` in error messages.
+        choose: Function from the `info` of the data set to default names, empty if it has none to suggest.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        features: typing.Sequence[str] | None,
+        split: str,
+        data_dir: PathLike | None,
+        argument: str,
+        choose: typing.Callable[[typing.Any], typing.Sequence[str]],
+    ):
+        try:
+            import importlib_resources  # noqa: F401  tensorflow-datasets 4.9 needs it but does not install it.
+            import tensorflow_datasets
+        except ImportError as error:
+            raise ImportError(
+                f"Reading tfds:{name} needs tensorflow-datasets. "
+                "Install it: pip install tensorflow-datasets importlib_resources"
+            ) from error
+        self._module, self._split = tensorflow_datasets, split
+        try:
+            self._builder = tensorflow_datasets.builder(name, data_dir=data_dir and os.fspath(data_dir))
+        except ValueError as error:
+            reason = str(error).partition("\n")[0]  # The rest lists all data sets.
+            raise ValueError(
+                f"`name` must be a data set of tensorflow-datasets. Received: {name!r}: {reason} "
+                "See https://www.tensorflow.org/datasets/catalog/overview for names."
+            ) from error
+        known = self._builder.info.features
+        self.features = tuple(features or choose(self._builder.info))
+        if not self.features or not set(self.features) <= set(known):
+            raise ValueError(
+                f"`{argument}` must be among the features of {name}: {', '.join(known)}. Received: {features}."
+            )
+
+    def names(self, feature: str) -> list[str] | None:
+        """Returns the names of the classes if the feature is a class label, else None."""
+        return getattr(self._builder.info.features[feature], "names", None)
+
+    def __iter__(self) -> typing.Iterator[Row]:
+        self._builder.download_and_prepare()
+        known = list(self._builder.info.splits)
+        try:
+            examples = self._builder.as_dataset(split=self._split, shuffle_files=False)
+        except ValueError as error:
+            raise ValueError(
+                f"`split` must be one of {', '.join(known)}, or a part of it. Received: {self._split!r}."
+            ) from error
+        for example in self._module.as_numpy(examples):
+            yield tuple(self._cell(feature, example[feature]) for feature in self.features)
+
+    def _cell(self, feature, value):
+        if isinstance(value, bytes):
+            return value
+        names = self.names(feature)  # Unpublished labels of a test set are -1.
+        return (names[value] if names and value >= 0 else str(value)).encode()
+
+
+def text_features(info: typing.Any) -> list[str]:
+    """Returns the names of the text features of a data set of tensorflow-datasets."""
+    return [name for name, feature in info.features.items() if type(feature).__name__ == "Text"]
+
+
+def read_lines(path: PathLike) -> typing.Iterator[str]:
+    """Yields every line of a text file, plain or gzip, empty lines included.
+
+    Raises:
+        ValueError: If a line is not UTF-8; the message has its number.
+    """
+    for number, line in enumerate(read_byte_lines(existing_path(path)), start=1):
+        try:
+            yield line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}, line {number}, is not UTF-8: {error}. Convert the file.") from error
+
+
+def existing_path(path: PathLike) -> pathlib.Path:
+    """Returns the path; raises `FileNotFoundError` if nothing exists there."""
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"Expected a text file. Received: {path}, which does not exist. Check the path.")
+    return path
+
+
+def read_byte_lines(path: pathlib.Path) -> typing.Iterator[bytes]:
+    """Yields lines as bytes. Only a line feed ends a line: further separators would misalign parallel files."""
+    with open(path, "rb") as file:
+        magic = file.read(2)
+        file.seek(0)
+        with gzip.open(file) if magic == b"\x1f\x8b" else contextlib.nullcontext(file) as lines:
+            try:
+                for number, line in enumerate(lines):
+                    if number == 0:
+                        line = line.removeprefix(b"\xef\xbb\xbf")
+                    yield line.removesuffix(b"\n").removesuffix(b"\r")
+            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+                raise ValueError(f"{path} is a damaged gzip file: {error}. Fetch it again.") from error

@@ -1,0 +1,57 @@
+"""An encoder that was pretrained to predict masked tokens."""
+
+import numpy as np
+from keras import ops
+
+from zoo.config import EncoderConfig
+from zoo.conversion.from_bert import PretrainedEncoder
+from zoo.corpora.batching import length_sorted_chunks
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.token_rows import TokenRows
+from zoo.models.compiling import compile_function
+from zoo.models.masked_language_model import MaskedLanguageModel
+from zoo.serving.predictor import Predictor
+from zoo.text.vocabularies import Vocabulary
+
+
+class MaskedEncoder(Predictor, PretrainedEncoder):
+    """A `PretrainedEncoder` that still has the output of its pretraining.
+
+    Args:
+        model: The Keras model.
+        tokenizer: Its vocabulary.
+        max_tokens: Longer texts are cut.
+        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
+    """
+
+    task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
+    card_fields = ("max_tokens",)
+
+    def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
+        Predictor.__init__(self, model, tokenizer, card)
+        PretrainedEncoder.__init__(self, model, tokenizer, max_tokens)
+        self._predict_masked = compile_function(model, self._masked_predictions)
+
+    def predict_masked(
+        self, rows: TokenRows, masker, batch_tokens: int = 16_384
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Predicts the tokens that `masker`, a `zoo.tf.masking.TokenMasker`, hides in some rows.
+
+        Returns:
+            The hidden tokens, the predicted ones, and the log-probabilities of the hidden ones, each `[M]`.
+        """
+        found = []
+        for number, chunk in enumerate(length_sorted_chunks(rows.lengths, batch_tokens)):
+            batch = masker(rows.padded(chunk, int(rows.lengths[chunk].max())), number)
+            labels = np.asarray(batch["labels"])
+            inputs = np.asarray(batch["token_ids"]), np.asarray(batch["positions"])
+            predicted = self._predict_masked(*inputs, np.maximum(labels, 0))
+            real = labels != NO_LABEL
+            found.append((labels[real], *(ops.convert_to_numpy(part)[real] for part in predicted)))
+        return tuple(np.concatenate(parts) for parts in zip(*found))
+
+    def _masked_predictions(self, token_ids, positions, labels):
+        inputs = {"token_ids": token_ids, "positions": positions}
+        log_probabilities = ops.log_softmax(ops.cast(self.model(inputs, training=False), "float32"))
+        gold = ops.take_along_axis(log_probabilities, labels[..., None], axis=-1)[..., 0]
+        return ops.argmax(log_probabilities, axis=-1), gold

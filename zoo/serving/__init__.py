@@ -1,0 +1,1 @@
+"""What a trained model does for callers: predictors, SavedModels, limits."""

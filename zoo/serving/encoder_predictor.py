@@ -1,0 +1,116 @@
+"""Predictors of models that map rows of tokens to logits: compiled calls on chunks of like length."""
+
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order
+from zoo.corpora.token_rows import TokenRows, append_rows
+from zoo.models.compiling import compile_function
+from zoo.serving.predictor import Predictor
+from zoo.serving.saved_model import refuse
+from zoo.text.vocabularies import Vocabulary
+
+PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
+_TOLERANCE = 1e-3
+
+
+class EncoderPredictor(Predictor):
+    """A model that maps token ids to logits, with its vocabulary and the names of its outputs.
+
+    Args:
+        model, tokenizer, card: As for `Predictor`.
+        labels: Names of the outputs.
+        max_tokens: Longer rows are cut.
+        batch_tokens: Most positions that the model is called on at once.
+
+    Raises:
+        ValueError: If model, vocabulary and labels do not have the same sizes.
+    """
+
+    card_fields = ("labels", "max_tokens")
+
+    def __init__(
+        self,
+        model: keras.Model,
+        tokenizer: Vocabulary,
+        labels: list[str],
+        card: dict | None = None,
+        max_tokens: int = 512,
+        batch_tokens: int = 16_384,
+    ):
+        super().__init__(model, tokenizer, card)
+        sizes = model.config.vocabulary_size, model.head.units
+        if sizes != (tokenizer.vocabulary_size, len(labels)):
+            raise ValueError(
+                f"A model of {sizes[0]} tokens and {sizes[1]} labels needs a vocabulary and a list of labels of these "
+                f"sizes. Received: {tokenizer.vocabulary_size} tokens, {len(labels)} labels. "
+                "They come from two different training runs."
+            )
+        self.labels, self.max_tokens, self.batch_tokens = list(labels), max_tokens, batch_tokens
+        self._probabilities = compile_function(model, self.softmax)
+
+    def predict(self, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None) -> list[np.ndarray]:
+        """Computes the probabilities of each row, float32 `[C]` or `[T, C]`, in chunks of like length.
+
+        Args:
+            rows: What the model reads, by the names of `inputs`.
+            progress: Called with the number of rows done since the last call.
+        """
+        found = [*self.outputs(self._probabilities, rows, progress)]
+        return original_order([chunk for chunk, _ in found], [results for _, results in found])
+
+    def outputs(
+        self, function: Callable, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None
+    ) -> Iterator[tuple[np.ndarray, Any]]:
+        """Yields (numbers of rows, outputs of a compiled function of their `inputs`) in chunks of like length."""
+        few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
+
+        def width(length):
+            return next_power_of_two(max(16, length)) if few_shapes else length
+
+        lengths = [width(length) for length in rows["token_ids"].lengths.tolist()]
+        for chunk in length_sorted_chunks(lengths, self.batch_tokens):
+            widths = [width(int(rows[name].lengths[chunk].max())) for name in self.inputs]
+            fill = next_power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
+            arrays = [append_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
+            found = keras.tree.map_structure(ops.convert_to_numpy, function(*arrays))
+            yield chunk, keras.tree.map_structure(operator.itemgetter(slice(len(chunk))), found)
+            if progress is not None:
+                progress(len(chunk))
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """Names of what the model reads, int `[B, T]` each; of characters `[B, T, K]`, of boundaries `[B, N]`."""
+        config = self.model.config
+        pairs, characters = getattr(config, "num_texts", 1) > 1, getattr(config, "character_filters", 0) > 0
+        boundaries = hasattr(config, "span_dim")
+        names = ["segment_ids"] * pairs + ["character_ids"] * characters + ["boundary_ids"] * boundaries
+        return ("token_ids", *names)
+
+    def softmax(self, *inputs):
+        """Computes float32 probabilities `[B, C]` or `[B, T, C]` of the `inputs` `[B, T]`, not compiled."""
+        logits = self.model(dict(zip(self.inputs, inputs, strict=True)), training=False)
+        return ops.softmax(ops.cast(logits, "float32"))
+
+    def _check_service(self, limits, folder):
+        """The SavedModel must find the labels most probable that this predictor does, and as probable."""
+        import tensorflow as tf
+
+        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+        longest = " ".join(PROBES * self.max_tokens).encode()[: limits.max_bytes].decode(errors="ignore")
+        probes = [*PROBES, longest]
+        for rows, label, probability in zip(*self._compare(signature, probes), strict=True):
+            label, most = label.decode(), rows.max()
+            if not np.allclose([rows[self.labels.index(label)], probability], most, rtol=0, atol=_TOLERANCE):
+                expected = self.labels[rows.argmax()], float(most)
+                refuse(f"model for {self.task}", PROBES, expected, (label, float(probability)))
+        return {}
+
+    def _compare(self, signature: Callable, probes: list[str]) -> tuple:
+        """Returns the probabilities `[L]` of each answer to some texts, and a SavedModel's labels and probabilities."""
+        raise NotImplementedError

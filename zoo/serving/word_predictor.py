@@ -1,0 +1,60 @@
+"""Predictors of models that give each word of a sentence a label."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from zoo.config import TaggerConfig
+from zoo.corpora.word_rows import encode_windows, window_characters
+from zoo.models.tagger import Tagger
+from zoo.serving.encoder_predictor import EncoderPredictor
+
+
+class WordPredictor(EncoderPredictor):
+    """A `zoo.models.tagger.Tagger` with its vocabulary and the names of its labels.
+
+    The first subword of a word carries its label. Sentences of more than `max_tokens` tokens are labelled in windows of
+    as many whole words as fit.
+    """
+
+    model_class, config_class = Tagger, TaggerConfig
+
+    def probabilities(
+        self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
+    ) -> list[np.ndarray]:
+        """Returns the probability of each label for each word, float32 `[words, L]` a sentence.
+
+        Args:
+            sentences: Lists of words, none of them empty. A sentence without words gets no labels.
+            progress: Called with the number of windows done since the last call.
+
+        Raises:
+            ValueError: If a sentence is not a list of words; the message names it.
+        """
+        tokens, first_subwords, owners = encode_windows(sentences, self.tokenizer, self.max_tokens)
+        rows = {"token_ids": tokens}
+        if "character_ids" in self.inputs:
+            rows["character_ids"] = window_characters(tokens, first_subwords, sentences)
+        found = [[np.zeros((0, len(self.labels)), "float32")] for _ in sentences]
+        for probabilities, places, owner in zip(self.predict(rows, progress), first_subwords, owners):
+            found[owner].append(probabilities[places])
+        return [np.concatenate(parts) for parts in found]
+
+    def word_labels(
+        self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
+    ) -> list[list[str]]:
+        """Returns the most probable label of each word; arguments and errors as for `probabilities`."""
+        return [[self.labels[i] for i in rows.argmax(-1)] for rows in self.probabilities(sentences, progress)]
+
+    def _make_service(self, limits):
+        from zoo.tf.predictor_service import LabellingService
+
+        return LabellingService(self, limits)
+
+    def _compare(self, signature, probes):
+        sentences = [text.split() for text in probes]
+        width = max(map(len, sentences))
+        words = np.array([[*sentence, *[""] * (width - len(sentence))] for sentence in sentences])
+        found, real = signature(words=words.tolist()), words != ""
+        own = np.concatenate(self.probabilities(sentences))
+        return own, found["labels"].numpy()[real], found["probabilities"].numpy()[real]

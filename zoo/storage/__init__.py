@@ -1,0 +1,1 @@
+"""Arrays on disk, checkpoints and downloads; files are hashed and written atomically."""

@@ -1,0 +1,30 @@
+"""Output of untrusted texts, whose control characters must not reach the terminal."""
+
+import re
+import sys
+
+import rich.markup
+
+# Control characters except tab and line feed, marks that change the direction of writing, lone surrogates.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def join_lines(text: str) -> str:
+    """Replaces line breaks of all kinds by spaces, so that line n of the output belongs to line n of the input."""
+    return " ".join(text.splitlines())
+
+
+def escape_control_characters(text: str) -> str:
+    """Replaces control characters by escape sequences such as `\\x1b`."""
+    return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def table_cell(text: str) -> str:
+    """Escapes a text for a cell of a rich table, control characters and markup included."""
+    return rich.markup.escape(escape_control_characters(text))
+
+
+def print_result(text: str) -> None:
+    """Prints a result to standard output, with control characters escaped if that is a terminal."""
+    print(escape_control_characters(text) if sys.stdout.isatty() else _SURROGATES.sub("\ufffd", text))

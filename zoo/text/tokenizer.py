@@ -1,0 +1,246 @@
+"""Subword tokenizer: byte-pair encoding by sentencepiece."""
+
+import functools
+import hashlib
+import io
+import itertools
+import os
+import typing
+
+import numpy as np
+import sentencepiece
+
+from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
+from zoo.text.subword_dropout import MergeSampler
+
+NUM_SPECIAL_IDS = 4
+SMALLEST_VOCABULARY = NUM_SPECIAL_IDS + 256
+
+
+class Tokenizer:
+    """Encodes texts as ids of subwords, and decodes ids.
+
+    Texts are not normalized (no Unicode normalization, no case folding, no removal of spaces), and characters
+    without a piece of their own are encoded as their UTF-8 bytes, so that `decode(encode(text)) == text`.
+    The one exception is U+2581 (a block element), which sentencepiece uses for the space and decodes as a space.
+    A lower-case vocabulary decodes to small letters in Unicode's form NFKC.
+    Strings that look like special tokens (`<s>`, `<pad>`, `<0x41>`) are plain text; `encode` never returns the
+    ids 0 to 3 (padding, unknown, start, end), which batches add.
+
+    Args:
+        model: Serialized sentencepiece model of `train_tokenizer`.
+        num_threads: Number of threads that encode; -1 for the number of cores.
+
+    Raises:
+        ValueError: If `model` is not a sentencepiece model, or its special ids are not those of `zoo.config`.
+    """
+
+    start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
+    mask_id = UNKNOWN_ID  # No text contains it.
+
+    def __init__(self, model: bytes, num_threads: int = -1):
+        try:
+            self._processor = sentencepiece.SentencePieceProcessor(model_proto=model, num_threads=num_threads)
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"`model` must be the bytes of a sentencepiece model. Received: {type(model).__name__} "
+                f"of length {len(model)}. Make one with train_tokenizer."
+            ) from error
+        processor = self._processor
+        ids = (processor.pad_id(), processor.unk_id(), processor.bos_id(), processor.eos_id())
+        if ids != (PAD_ID, UNKNOWN_ID, START_ID, END_ID):
+            raise ValueError(
+                "The ids of padding, unknown, start and end must be 0, 1, 2, 3. "
+                f"Received: {ids}. Train the vocabulary with train_tokenizer."
+            )
+        self.model = model
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "Tokenizer":
+        """Reads a file that `save` wrote."""
+        with open(path, "rb") as file:
+            return cls(file.read())
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the model to a file atomically."""
+        temporary = f"{os.fspath(path)}.{os.getpid()}.part"
+        with open(temporary, "wb") as file:
+            file.write(self.model)
+        os.replace(temporary, path)
+
+    @functools.cached_property
+    def _merge_sampler(self):
+        return MergeSampler(self._processor)
+
+    @functools.cached_property
+    def lowercase(self) -> bool:
+        """Whether capitals are read as small letters."""
+        return self._processor.normalize("A") == self._processor.normalize("a")
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Rows of an embedding table for this vocabulary, special ids included."""
+        return self._processor.vocab_size()
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the model, which identifies the vocabulary."""
+        return hashlib.sha256(self.model).hexdigest()
+
+    def encode(
+        self,
+        texts: typing.Sequence[str],
+        dropout: float = 0.0,
+        seed: int | typing.Sequence[int] | None = None,
+    ) -> list[list[int]]:
+        """Encodes each text as a list of ids, without special ids.
+
+        Args:
+            texts: A list of strings, not one string.
+            dropout: Probability of skipping a merge (`zoo.text.subword_dropout`), in [0, 1).
+            seed: One or more non-negative integers that make `dropout` repeatable; None for other random
+                numbers at each call.
+        """
+        if isinstance(texts, str):
+            raise ValueError(f"`texts` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
+        if not 0 <= dropout < 1:
+            raise ValueError(f"`dropout` must lie in [0, 1). Received: dropout={dropout!r}.")
+        if dropout:
+            return self._merge_sampler.encode(texts, dropout, np.random.default_rng(seed))
+        return self._processor.encode(list(texts))
+
+    def with_dropout(self, dropout: float, seed: int | typing.Sequence[int]) -> "SampledTokenizer":
+        """Returns a tokenizer that encodes with BPE-dropout at this rate; the same seed and calls give the same ids."""
+        return SampledTokenizer(self._merge_sampler, dropout, seed)
+
+    def decode(self, ids: typing.Iterable[typing.Sequence[int]]) -> list[str]:
+        """Decodes rows of ids to texts; special ids are ignored.
+
+        Raises:
+            ValueError: If an id is outside of the vocabulary.
+        """
+        rows = [[int(i) for i in row if not 0 <= i < NUM_SPECIAL_IDS] for row in ids]
+        extreme = [i for row in rows for i in row if not 0 <= i < self.vocabulary_size]
+        if extreme:
+            raise ValueError(
+                f"Ids must lie in [0, vocabulary_size={self.vocabulary_size}). Received: {extreme[0]}. "
+                "Was the model trained with another vocabulary?"
+            )
+        return self._processor.decode(rows) if rows else []
+
+    def words(self, ids: typing.Sequence[int]) -> tuple[list[str], list[tuple[int, int]]]:
+        """Decodes a row of ids to words, and returns for each word the span (first, last + 1) of its ids.
+
+        A word begins where a piece begins with a space.
+        """
+        pieces = [self._processor.id_to_piece(int(i)) for i in ids]
+        starts = [i for i, piece in enumerate(pieces) if piece.startswith("\u2581") or i == 0]
+        spans = list(zip(starts, [*starts[1:], len(pieces)]))
+        return [self.decode([ids[first:last]])[0].strip() for first, last in spans], spans
+
+
+class SampledTokenizer:
+    """Encodes texts with BPE-dropout (`zoo.text.subword_dropout`); see `Tokenizer.with_dropout`."""
+
+    start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
+
+    def __init__(self, sampler: MergeSampler, dropout: float, seed: int | typing.Sequence[int]):
+        self._sampler, self._dropout, self._rng = sampler, dropout, np.random.default_rng(seed)
+
+    def encode(self, texts: typing.Sequence[str]) -> list[list[int]]:
+        """Encodes each text as a list of ids, without special ids; each call gives other ids."""
+        return self._sampler.encode(texts, self._dropout, self._rng)
+
+
+def train_tokenizer(
+    texts: typing.Iterable[str],
+    vocabulary_size: int,
+    *,
+    lowercase: bool = False,
+    max_sentences: int = 2_000_000,
+    max_sentence_bytes: int = 16_384,
+) -> Tokenizer:
+    """Learns a byte-pair vocabulary; the same texts in the same order give the same model.
+
+    For a joint vocabulary, pass the source and the target sentences.
+
+    Args:
+        texts: Sentences, read once as a stream.
+        vocabulary_size: Number of pieces, special ids and 256 bytes included. A small corpus may give fewer:
+            read `Tokenizer.vocabulary_size`.
+        lowercase: Whether to read capitals as small letters, and compatibility forms (full-width letters, ligatures)
+            as plain ones: NFKC with case folding. Useful for little data, or if some texts have no capitals.
+        max_sentences: Size, above 100, of a fixed random sample to learn from, which must fit into memory; 0 for all
+            sentences.
+        max_sentence_bytes: Longer sentences are ignored.
+
+    Raises:
+        ValueError: If there is no text, or `vocabulary_size` does not hold the characters of the corpus.
+    """
+    if vocabulary_size <= SMALLEST_VOCABULARY:
+        raise ValueError(
+            f"`vocabulary_size` must be above {SMALLEST_VOCABULARY} (special ids and bytes). "
+            f"Received: vocabulary_size={vocabulary_size}. Use some thousands."
+        )
+    if max_sentences and max_sentences <= 100:
+        raise ValueError(f"`max_sentences` must be above 100, or 0. Received: max_sentences={max_sentences}.")
+    if isinstance(texts, str):
+        raise ValueError(
+            f"`texts` must be an iterable of sentences. Received one string: {texts[:40]!r}. Put it into a list."
+        )
+    failures = []
+    sentences = _nonempty(texts, failures)
+    first = next(sentences, None)
+    if first is None:
+        raise ValueError("A vocabulary needs text to learn from. Received: no sentence that is not empty.")
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=itertools.chain([first], sentences),
+            model_writer=model,
+            model_type="bpe",
+            vocab_size=vocabulary_size,
+            hard_vocab_limit=False,
+            normalization_rule_name="nfkc_cf" if lowercase else "identity",
+            remove_extra_whitespaces=False,
+            # A word has the same ids at the start of a sentence as inside; decoding removes the space again.
+            add_dummy_prefix=True,
+            byte_fallback=True,
+            character_coverage=1.0,
+            pad_id=PAD_ID,
+            unk_id=UNKNOWN_ID,
+            bos_id=START_ID,
+            eos_id=END_ID,
+            input_sentence_size=max_sentences,
+            shuffle_input_sentence=bool(max_sentences),
+            max_sentence_length=max_sentence_bytes,
+            num_threads=1,  # Written into the model, which should not depend on the machine.
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        if failures:
+            raise failures[0] from None
+        if "sentences_.empty()" in str(error):
+            raise ValueError(
+                f"Every sentence has more than max_sentence_bytes={max_sentence_bytes}. Raise it."
+            ) from error
+        if "required_chars" in str(error):
+            raise ValueError(
+                "`vocabulary_size` must hold every character of the corpus. "
+                f"Received: vocabulary_size={vocabulary_size}; sentencepiece says: {error}"
+            ) from error
+        raise
+    return Tokenizer(model.getvalue())
+
+
+def _nonempty(texts, failures):
+    """Yields the texts that are not empty; records exceptions, which sentencepiece would replace by its own."""
+    try:
+        for text in texts:
+            if not isinstance(text, str):
+                raise ValueError(f"`texts` must be an iterable of strings. Received: {text!r}. Convert it to a string.")
+            if text:
+                yield text
+    except Exception as error:
+        failures.append(error)
+        raise

@@ -1,0 +1,39 @@
+"""The state that a training run resumes from: the two newest generations on disk."""
+
+import pathlib
+import warnings
+from collections.abc import Mapping
+
+import numpy as np
+
+from zoo.storage.arrays import load_arrays, save_arrays
+
+KEPT = 2
+
+
+def save_state(folder: pathlib.Path, step: int, arrays: Mapping[str, np.ndarray], facts: Mapping) -> None:
+    """Writes the state after a step, and deletes all but the `KEPT` newest."""
+    save_arrays(folder / f"state-{step:07d}.safetensors", arrays, facts)
+    for path in _generations(folder)[KEPT:]:
+        path.unlink()
+
+
+def load_state(folder: pathlib.Path) -> tuple[pathlib.Path, dict[str, np.ndarray], dict] | None:
+    """Path, arrays and facts of the newest state that is whole, with a warning for one that is not; None if none is.
+
+    Raises:
+        ValueError: If there are states and none is whole.
+    """
+    generations = _generations(folder)
+    for number, path in enumerate(generations):
+        try:
+            return path, *load_arrays(path)
+        except ValueError as error:
+            if number + 1 == len(generations):
+                raise ValueError(f"{error} There is no older state. Train into another folder.") from error
+            warnings.warn(f"{error} Going on from {generations[number + 1].name}.", stacklevel=2)
+    return None
+
+
+def _generations(folder):
+    return sorted(folder.glob("state-*.safetensors"), reverse=True)

@@ -1,0 +1,42 @@
+"""Scores with their intervals and the protocols that they were measured by."""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+SEED = 12345  # Of the bootstrap.
+
+
+class Score(NamedTuple):
+    """A score of a corpus: `value`, half the width of its 95 % interval (0 if not asked for), and its protocol."""
+
+    metric: str
+    value: float
+    interval: float
+    signature: str
+
+    def __str__(self):
+        interval = f" ± {self.interval:.2f} (95 % bootstrap)" if self.interval else ""
+        return f"{self.metric} {self.value:.2f}{interval}  {self.signature}"
+
+
+def bootstrap_scores(
+    signatures: Mapping[str, str], values: Callable[[np.ndarray], np.ndarray], count: int, resamples: int
+) -> list[Score]:
+    """Computes scores of a corpus with intervals by the bootstrap (Koehn 2004).
+
+    Args:
+        signatures: The protocol of each metric, by its name.
+        values: `rows [n] -> scores [metrics]`, the metrics of the examples with these numbers, which may repeat.
+        count: How many examples there are.
+        resamples: Bootstrap samples; 0 for no intervals.
+    """
+    generator = np.random.default_rng(SEED)
+    samples = [values(generator.integers(0, count, count)) for _ in range(resamples)]
+    intervals = np.ptp(np.quantile(samples, [0.025, 0.975], axis=0), axis=0) / 2 if samples else [0.0] * len(signatures)
+    bootstrap = f"|bs:{resamples}|seed:{SEED}" if resamples else ""
+    return [
+        Score(metric, float(value), float(interval), signature + bootstrap)
+        for (metric, signature), value, interval in zip(signatures.items(), values(np.arange(count)), intervals)
+    ]
