@@ -27,9 +27,10 @@ def verify(
 ) -> Report:
     """Tries what everyone takes for granted of a sequence model, and prints a table of what holds.
 
-    Padding, the rest of the batch and its order change nothing; nothing is seen that comes later; real steps are
-    seen; padding gets no gradient; decoding with a cache, the model in its precision, and the model saved and loaded
-    give the same. The model is called in inference and is left as it was. Axes: B batch, T steps.
+    Padding, the rest of the batch and its order change nothing; nothing is seen that comes later; every real step is
+    seen; padding gets no gradient; compiled calls, decoding with a cache, the model in reduced precision, and the model
+    saved and loaded give the same. Of a model that it does not fit a probe says "not applicable". The model is called
+    in inference and is left as it was. Axes: B batch, T steps.
 
     Args:
         model: Any built Keras model, functional or subclassed, that is called on one nest of arrays.

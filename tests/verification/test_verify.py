@@ -170,6 +170,15 @@ def test_a_planted_fault_is_found(fault, probe):
     assert probe(Subject(model(), BATCH)).passed
 
 
+def test_compiled_calls_leave_the_model_as_it_was():
+    """They are compiled even where the model asks for eager ones."""
+    tried = model(Eagerly())
+    tried.compile(run_eagerly=True)
+    kept = tried.predict_function
+    assert probes.compiled(Subject(tried, BATCH)).passed is False
+    assert tried.run_eagerly and tried.predict_function is kept
+
+
 def test_what_looks_ahead_is_found():
     found = probes.causality(Subject(model(), BATCH), "inputs", np.random.default_rng(1))
     assert found.passed is False and "see what comes later" in found.note
