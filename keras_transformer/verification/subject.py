@@ -57,13 +57,15 @@ class Subject:
     def compiled_call(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The outputs of `predict_on_batch`, hence of what Keras compiles, as float64."""
         model = self.model
-        kept = model.predict_function, model.run_eagerly
+        kept = model.predict_function, model.run_eagerly, model.jit_compile
         model.predict_function, model.run_eagerly = self._predict_function, False
+        if keras.backend.backend() == "jax":  # Which compiles nothing else.
+            model.jit_compile = True
         try:
             return _float64(model.predict_on_batch(self.nest(arrays)))
         finally:
             self._predict_function = model.predict_function
-            model.predict_function, model.run_eagerly = kept
+            model.predict_function, model.run_eagerly, model.jit_compile = kept
 
     def real(self, group: Sequence[int], arrays: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """Which steps of a group are no padding, boolean `[B, T]`."""
