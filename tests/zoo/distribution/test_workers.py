@@ -16,7 +16,7 @@ from zoo.corpora.batching import BatchStream, token_batches
 from zoo.distribution.cluster import read_cluster
 from zoo.distribution.exiting import WorkerFailure
 from zoo.distribution.workers import Workers, lost_worker_errors
-from zoo.training.micro_batches import micro_batches, own_shares
+from zoo.training.micro_batches import micro_batches, local_shares
 from zoo.training.runs import prepare_folder, run_vocabulary
 from zoo.training.trainer import teacher_forced
 from zoo.translation.recipes import RECIPES
@@ -89,7 +89,7 @@ def test_shares_are_the_corpus_once(count, devices, of_device):
         workers = Workers(index, count, devices)
         batches = map(teacher_forced, token_batches(corpus, 64, seed=3))
         examples = micro_batches(batches, 2, workers.replicas, lambda tokens: None)
-        shares = [*own_shares(examples, workers, of_device)]
+        shares = [*local_shares(examples, workers, of_device)]
         sizes.add(len(shares))
         for inputs, labels, weights in shares:
             assert len(labels) == len(weights) == len(inputs["source"])
@@ -111,7 +111,7 @@ def test_shares_of_a_stream_go_on_where_it_stopped():
     def third(start, skip):
         stream = BatchStream(trainer_checks.corpus(), 64, seed=3, start=start)
         examples = micro_batches(map(teacher_forced, stream), 1, 2, lambda tokens: None)
-        shares = own_shares(examples, Workers(1, 2), True)
+        shares = local_shares(examples, Workers(1, 2), True)
         return [next(shares) for _ in range(skip + 1)][-1]
 
     for one, other in zip(third((0, 0), 2), third((0, 2), 0)):
