@@ -6,7 +6,7 @@ import rich.console
 import rich.table
 
 import zoo
-from zoo.commands.command_line import ProgressBar, log
+from zoo.commands.command_line import log, progress_bar
 from zoo.commands.task_commands import TaskCommands
 from zoo.parsing.recipes import RECIPES
 from zoo.text.terminal import join_lines, table_cell
@@ -49,7 +49,7 @@ class ParsingCommands(TaskCommands):
         reader = self.read(options)
         trees = [*reader]
         log(str(reader.report))
-        with ProgressBar(len(trees), "parse") as advance:
+        with progress_bar(len(trees), "parse") as advance:
             scores, gold, found, _ = self.module().evaluate(
                 parser, trees, progress=advance, outermost=not options.without_outermost, **search
             )

@@ -15,7 +15,7 @@ class PretrainingCommands(TaskCommands):
         command_line.add_corpus(command, prefix, "file with a text a line", "a TSV or .csv file", "its texts")
 
     def read(self, options, prefix=""):
-        return open_texts(**command_line.corpus(options, prefix))
+        return open_texts(**command_line.given_arguments(options, command_line.CORPUS, prefix))
 
 
 COMMANDS = PretrainingCommands()

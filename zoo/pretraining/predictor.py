@@ -1,4 +1,4 @@
-"""An encoder that was pretrained to predict masked tokens."""
+"""The predictor of masked tokens."""
 
 import numpy as np
 from keras import ops
@@ -15,13 +15,11 @@ from zoo.text.vocabularies import Vocabulary
 
 
 class MaskedEncoder(Predictor, PretrainedEncoder):
-    """A `PretrainedEncoder` that still has the output of its pretraining.
+    """Predicts masked tokens with a `zoo.models.masked_language_model.MaskedLanguageModel`, and encodes texts.
 
     Args:
-        model: The Keras model.
-        tokenizer: Its vocabulary.
-        max_tokens: Longer texts are cut.
-        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
+        model, tokenizer, card: As for `Predictor`.
+        max_tokens: Maximum number of tokens of a text; longer texts are truncated.
     """
 
     task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
@@ -35,10 +33,10 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
     def predict_masked(
         self, rows: TokenRows, masker, batch_tokens: int = 16_384
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Predicts the tokens that `masker`, a `zoo.tf.masking.TokenMasker`, hides in some rows.
+        """Predicts the tokens of some rows that `masker`, a `zoo.tf.masking.TokenMasker`, masks.
 
         Returns:
-            The hidden tokens, the predicted ones, and the log-probabilities of the hidden ones, each `[M]`.
+            The masked tokens, the predicted ones, and the log-probabilities of the masked ones, each `[M]`.
         """
         found = []
         for number, chunk in enumerate(length_sorted_chunks(rows.lengths, batch_tokens)):

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 import zoo
-from zoo.commands.command_line import ProgressBar, add_command, corpus, limits, log
+from zoo.commands.command_line import LIMITS, add_command, given_arguments, log, progress_bar
 from zoo.commands.task_commands import TaskCommands
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
@@ -45,7 +45,7 @@ class TranslationCommands(TaskCommands):
         group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help="of a tfds data set")
 
     def read(self, options, prefix=""):
-        return open_pairs(**corpus(options, prefix, _CORPUS))
+        return open_pairs(**given_arguments(options, _CORPUS, prefix))
 
     def train_data(self, options):
         from zoo.corpora.sharded_corpus import ShardedCorpus, is_prepared
@@ -92,7 +92,7 @@ class TranslationCommands(TaskCommands):
         from zoo.text.tokenizer import Tokenizer
 
         pairs = self.read(options)
-        with ProgressBar(None, "encoding") as advance:
+        with progress_bar(None, "encoding") as advance:
             corpus = prepare_corpus(
                 pairs,
                 Tokenizer.load(options.vocabulary),
@@ -110,7 +110,7 @@ class TranslationCommands(TaskCommands):
         pairs = [*self.read(options)]
         protocol = {name: getattr(options, name) for name in _PROTOCOL if getattr(options, name) is not None}
         translator = zoo.load(options.checkpoint)
-        with ProgressBar(len(pairs), "translate") as advance:
+        with progress_bar(len(pairs), "translate") as advance:
             scores, _, translations, _ = self.module().evaluate(
                 translator,
                 pairs,
@@ -151,7 +151,7 @@ class TranslationCommands(TaskCommands):
             alignments=options.alignments,
             text=not options.ids_only,
             pairs=[*self.read(options)] if given else (),
-            **limits(options),
+            **given_arguments(options, LIMITS),
         )
         for score in card["exported_scores"]:
             print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))

@@ -30,7 +30,7 @@ def test_parallel_text_reports_what_it_leaves_out(tmp_path, compress):
         assert (report.lines, report.pairs) == (7, 3)
         assert (report.source_empty.count, report.source_empty.first) == (1, [2])
         assert (report.target_empty.first, report.both_empty.first, report.broken.first) == ([3], [4], [6])
-    assert [line for line, _, _ in reader.numbered()] == [1, 5, 7]
+    assert [line for line, _ in reader.numbered()] == [1, 5, 7]
     assert str(report) == (
         "3 pairs from 7 lines; 1 source empty (line 2); 1 target empty (line 3); "
         "1 both empty (line 4); 1 broken (line 6)"
