@@ -65,7 +65,7 @@ class SentenceReader(Reader):
                 words, broken = [], False
 
     def _cells(self, report):
-        """Yields (line, (word, label)) of each line, an empty tuple at the end of a sentence, None for invalid UTF-8."""
+        """Yields (line, (word, label)), with an empty tuple at the end of a sentence, and None for invalid UTF-8."""
         separator = width = None
         for line, (content,) in enumerate(self._rows, start=1):
             report.lines = line

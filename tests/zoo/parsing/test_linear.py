@@ -15,7 +15,7 @@ from random_trees import trees
 from keras_transformer.decoding import beam_search, constrained, greedy_search
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.parsing.linear import Symbols
-from zoo.parsing.trees import MAX_STOREYS, bracketed
+from zoo.parsing.trees import MAX_DEPTH, to_brackets
 
 SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 SMALL = Symbols(["NP", "S"], ["NN", "VB"], first=4)
@@ -43,16 +43,16 @@ def test_any_symbols_become_a_tree_over_the_words(numbers, count):
 
 def test_repairs():
     close, np_, s, nn, vb = range(4, 9)
-    assert bracketed(SMALL.decode([s, np_, nn, close, vb], ["a", "b"])) == "(TOP (S (NP (NN a)) (VB b)))"
-    assert bracketed(SMALL.decode([close, np_, close, nn, nn], ["a"])) == "(TOP (NN a))"
-    assert bracketed(SMALL.decode([s, nn, close, END_ID], ["a", "b"])) == "(TOP (S (NN a)) (XX b))"
+    assert to_brackets(SMALL.decode([s, np_, nn, close, vb], ["a", "b"])) == "(TOP (S (NP (NN a)) (VB b)))"
+    assert to_brackets(SMALL.decode([close, np_, close, nn, nn], ["a"])) == "(TOP (NN a))"
+    assert to_brackets(SMALL.decode([s, nn, close, END_ID], ["a", "b"])) == "(TOP (S (NN a)) (XX b))"
 
 
 def test_no_tree_is_too_high_to_walk():
     """Of 500 brackets that open, the inner ones are left out with what closes them: the last word is not in them."""
     close, np_, _, nn, vb = range(4, 9)
     tree = SMALL.decode([np_] * 500 + [nn] + [close] * 500 + [vb], ["a", "b"])
-    assert tree.height() == MAX_STOREYS + 1 and [len(tree), tree[1]] == [2, Tree("VB", ["b"])]
+    assert tree.height() == MAX_DEPTH + 1 and [len(tree), tree[1]] == [2, Tree("VB", ["b"])]
 
 
 @settings(deadline=None)

@@ -15,7 +15,7 @@ from zoo.parsing import task
 from zoo.parsing.__main__ import main
 from zoo.parsing.data import TreeReader
 from zoo.parsing.linear_parser import LinearParser
-from zoo.parsing.trees import bracketed
+from zoo.parsing.trees import to_brackets
 
 RECIPE = Recipe(
     ModelConfig(
@@ -48,7 +48,7 @@ def trained(tmp_path_factory):
     folder, lines = tmp_path_factory.mktemp("linear"), []
     for name, count, seed in (("train", 600, 1), ("dev", 30, 2)):
         rng = random.Random(seed)
-        (folder / name).write_text("".join(bracketed(sentence(rng, deepest=0)) + "\n" for _ in range(count)), "utf-8")
+        (folder / name).write_text("".join(to_brackets(sentence(rng, deepest=0)) + "\n" for _ in range(count)), "utf-8")
     readers = TreeReader(folder / "train"), TreeReader(folder / "dev")
     parser = task.train(RECIPE, *readers, folder / "run", log=lines.append)
     return types.SimpleNamespace(parser=parser, folder=folder, readers=readers, log=lines)
@@ -58,7 +58,7 @@ def test_what_was_learned_is_parsed(trained):
     scores, *_ = task.evaluate(trained.parser, trained.readers[1], resamples=0)
     assert scores[0].value > 90 and scores[-1].value > 95
     (tree,) = trained.parser.parse(["te lo kir pana ."])
-    assert bracketed(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
+    assert to_brackets(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
 
 
 def test_the_checkpoint_is_the_parser(trained):

@@ -12,7 +12,7 @@ pytest.importorskip("nltk", reason="nltk is not installed")
 from nltk.tree import Tree
 
 from zoo.parsing.metrics import label_table, parsing_scores
-from zoo.parsing.trees import bracketed, read_brackets, to_spans, to_tree
+from zoo.parsing.trees import read_brackets, to_brackets, to_spans, to_tree
 
 GOLD = Tree.fromstring("(TOP (S (NP (PRP We)) (VP (VBD ran) (PRT (RP up))) (. .)))")
 
@@ -85,7 +85,7 @@ def test_evalb_agrees(tmp_path):
     rng = random.Random(1)
     found = [damaged(tree, rng) for tree in gold]
     for name, trees in (("gold", gold), ("found", found)):
-        (tmp_path / name).write_text("".join(bracketed(tree) + "\n" for tree in trees), "utf-8")
+        (tmp_path / name).write_text("".join(to_brackets(tree) + "\n" for tree in trees), "utf-8")
     program = pathlib.Path(os.environ["EVALB"])
     command = [program, "-p", program.with_name("COLLINS.prm"), tmp_path / "gold", tmp_path / "found"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

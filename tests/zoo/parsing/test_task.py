@@ -21,7 +21,7 @@ from zoo.parsing import task
 from zoo.parsing.__main__ import main
 from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
 from zoo.parsing.predictor import TreeParser
-from zoo.parsing.trees import bracketed, to_spans
+from zoo.parsing.trees import to_brackets, to_spans
 
 RECIPE = Recipe(
     SpanParserConfig(
@@ -56,7 +56,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trees")
     for name, count, seed in (("train", 400, 1), ("dev", 40, 2), ("test", 40, 3)):
         rng = random.Random(seed)
-        (folder / name).write_text("".join(bracketed(sentence(rng)) + "\n" for _ in range(count)), "utf-8")
+        (folder / name).write_text("".join(to_brackets(sentence(rng)) + "\n" for _ in range(count)), "utf-8")
     return types.SimpleNamespace(**{name: folder / name for name in ("train", "dev", "test")})
 
 
@@ -72,8 +72,8 @@ def test_what_was_learned_is_parsed(trained, files):
     assert scores[0].value > 95 and scores[-1].value > 99
     assert re.fullmatch("train: 400 trees of [0-9,]+ words", trained.log[0])
     (tree,) = trained.parser.parse(["te lo kir pana ."])
-    assert bracketed(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
-    assert bracketed(trained.parser.parse([["sol"]])[0]) == "(TOP (S (VP (VB sol))))"
+    assert to_brackets(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
+    assert to_brackets(trained.parser.parse([["sol"]])[0]) == "(TOP (S (VP (VB sol))))"
 
 
 def test_the_checkpoint_is_the_parser(trained, files):
@@ -169,7 +169,7 @@ def test_a_span_adds_its_probability_less_the_threshold(trained):
     rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
     rows["character_ids"] = window_characters(tokens, places, sentences)
     inputs = {name: side.padded(np.array([0]), int(side.lengths.max())) for name, side in rows.items()}
-    scores, labels, _ = (np.asarray(x)[0] for x in parser.best(*(inputs[name] for name in parser.inputs)))
+    scores, labels, _ = (np.asarray(x)[0] for x in parser.best_labels(*(inputs[name] for name in parser.inputs)))
     logits = np.asarray(parser.model.logits(inputs)[0], "float64")[0]
     p = np.exp(logits - logits.max(-1, keepdims=True))
     p = (p / p.sum(-1, keepdims=True))[:, 1:]

@@ -9,7 +9,7 @@ from nltk.tree import Tree
 from nltk.tree.prettyprinter import TreePrettyPrinter
 from random_trees import trees
 
-from zoo.parsing.trees import MAX_STOREYS, bracketed, cleaned, escaped, read_brackets, to_spans, to_tree
+from zoo.parsing.trees import MAX_DEPTH, clean_tree, escape_brackets, read_brackets, to_brackets, to_spans, to_tree
 
 
 def deep(storeys):
@@ -28,14 +28,14 @@ def test_spans_are_the_tree(tree):
 
 @given(st.lists(trees, max_size=3))
 def test_brackets_are_the_tree(found):
-    assert read("\n".join(map(bracketed, found))) == found
+    assert read("\n".join(map(to_brackets, found))) == found
     assert read("\n\n".join(tree.pformat(margin=20) for tree in found)) == found
 
 
 def test_trees_as_high_as_may_be_are_walked():
-    (tree,) = read(deep(MAX_STOREYS))
-    assert tree.height() == MAX_STOREYS + 1  # NLTK counts the word.
-    assert to_tree(*to_spans(cleaned(tree))) == tree and bracketed(tree) == deep(MAX_STOREYS)
+    (tree,) = read(deep(MAX_DEPTH))
+    assert tree.height() == MAX_DEPTH + 1  # NLTK counts the word.
+    assert to_tree(*to_spans(clean_tree(tree))) == tree and to_brackets(tree) == deep(MAX_DEPTH)
     assert tree.pformat() and TreePrettyPrinter(tree).text()
 
 
@@ -43,13 +43,13 @@ def test_trees_that_a_model_makes_are_no_higher():
     """A sentence of a thousand words, where each but the last begins a constituent of two that goes to the end."""
     words, labels = [f"w{i}" for i in range(1000)], {(i, 1000): "A B" for i in range(999)}
     tree = to_tree(words, ["X"] * 1000, labels)
-    assert tree.leaves() == words and tree.height() == MAX_STOREYS + 1
-    assert read(bracketed(tree)) == [tree]
+    assert tree.leaves() == words and tree.height() == MAX_DEPTH + 1
+    assert read(to_brackets(tree)) == [tree]
 
 
 @given(trees)
 def test_nltk_reads_what_is_written(tree):
-    assert Tree.fromstring(bracketed(tree)) == tree
+    assert Tree.fromstring(to_brackets(tree)) == tree
 
 
 def test_spans():
@@ -64,16 +64,16 @@ def test_cleaning():
     text = """( (S (NP-SBJ-1 (-NONE- *PRO*) (NNP Ann))
       (VP=2 (VBD saw) (NP (-NONE- *T*-1)) (PRN (-LRB- -LRB-) (NP|x (NN b))))))"""
     (tree,) = read(text)
-    assert bracketed(cleaned(tree)) == "(TOP (S (NP (NNP Ann)) (VP (VBD saw) (PRN (-LRB- -LRB-) (NP (NN b))))))"
-    assert cleaned(Tree.fromstring("(S (NP (-NONE- *)))")) is None
-    assert bracketed(cleaned(Tree.fromstring("(NN dog)"))) == "(TOP (NN dog))"
-    assert bracketed(cleaned(Tree.fromstring("(S1 (NN dog))"))) == "(TOP (NN dog))"
-    assert bracketed(cleaned(Tree.fromstring("(X (NN dog))"))) == "(TOP (X (NN dog)))"
+    assert to_brackets(clean_tree(tree)) == "(TOP (S (NP (NNP Ann)) (VP (VBD saw) (PRN (-LRB- -LRB-) (NP (NN b))))))"
+    assert clean_tree(Tree.fromstring("(S (NP (-NONE- *)))")) is None
+    assert to_brackets(clean_tree(Tree.fromstring("(NN dog)"))) == "(TOP (NN dog))"
+    assert to_brackets(clean_tree(Tree.fromstring("(S1 (NN dog))"))) == "(TOP (NN dog))"
+    assert to_brackets(clean_tree(Tree.fromstring("(X (NN dog))"))) == "(TOP (X (NN dog)))"
 
 
 def test_brackets_in_words_are_escaped():
-    assert escaped("a(b)") == "a-LRB-b-RRB-"
-    assert bracketed(Tree("TOP", [Tree("-LRB-", ["("])])) == "(TOP (-LRB- -LRB-))"
+    assert escape_brackets("a(b)") == "a-LRB-b-RRB-"
+    assert to_brackets(Tree("TOP", [Tree("-LRB-", ["("])])) == "(TOP (-LRB- -LRB-))"
 
 
 def test_lines_are_numbered():
