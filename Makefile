@@ -5,7 +5,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# Large arrays on huge pages (Linux, glibc 2.35 or later); see the README for more.
+# Large arrays on huge pages (Linux, glibc 2.35 or later); see docs/training.md.
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 .PHONY: translate test test-slow lint clean

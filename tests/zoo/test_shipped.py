@@ -38,7 +38,7 @@ def test_something_is_shipped_and_small():
 @pytest.mark.parametrize("name", NAMES)
 def test_cards_are_complete(name):
     card = next(card for card in zoo.list() if card["name"] == name)
-    for key in ("data", "licence", "command", "seed", "scores"):
+    for key in ("data", "licence", "licence_short", "command", "seed", "scores"):
         assert card[key], f"{name}: no {key}"
     assert card["recipe"]["training"]["seed"] == card["seed"]
 

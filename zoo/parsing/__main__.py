@@ -63,7 +63,7 @@ class ParsingCommands(TaskCommands):
         command.add_argument("--draw", **kinds, help="print drawings of the trees")
 
     def predictions(self, predictor, lines, options, progress):
-        """Yields the tree of each sentence in brackets on a line, or as a drawing; an empty line has no tree."""
+        """Returns the tree of each sentence in brackets on a line, or as a drawing; an empty line has no tree."""
         from zoo.parsing.trees import to_brackets
 
         sentences = [text.split() for text in lines] if options.tokenised else lines

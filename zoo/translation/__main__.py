@@ -127,7 +127,7 @@ class TranslationCommands(TaskCommands):
             print(score)
 
     def predictions(self, predictor, lines, options, progress):
-        """Yields the best translations of each line; several ones with their scores, separated by tabs."""
+        """Returns the best translations of each line; several ones with their scores, separated by tabs."""
         beam_size = max(options.beam_size, options.n_best)
         found = predictor.n_best(lines, options.n_best, beam_size, options.length_penalty, progress)
         for text, candidates in zip(lines, found):

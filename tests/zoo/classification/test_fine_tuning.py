@@ -10,7 +10,7 @@ from zoo.config_values import override
 from zoo.corpora.labelled_corpus import split_labels
 from zoo.models.classifier import Classifier
 from zoo.storage.arrays import assign_arrays, load_arrays, named_arrays
-from zoo.training.fine_tuning import restrict
+from zoo.training.fine_tuning import restrict_trainable
 from zoo.training.trainer import Trainer
 
 BLOCKS = 3
@@ -99,7 +99,7 @@ def test_lora_goes_on_where_it_stopped(deep, recipe, tmp_path):
         model = Classifier(before.model.config)
         model.build()
         assign_arrays(model, named_arrays(before.model), "test")
-        restrict(model, settings)
+        restrict_trainable(model, settings)
         return Trainer(model, settings, folder, split=split_labels)
 
     first = trainer(tmp_path / "run")

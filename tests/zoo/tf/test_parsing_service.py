@@ -1,4 +1,4 @@
-"""A SavedModel parses as its original: CKY in a graph, and brackets as strings."""
+"""A SavedModel parses like its parser: CKY in a graph, and brackets as strings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A SavedModel classifies and tags as its original, in a process without this package."""
+"""A SavedModel classifies and labels like its predictor, also in a process without this package."""
 
 import json
 import os
@@ -39,7 +39,7 @@ VOCABULARIES = {
 
 
 def spread(model):
-    """Weights far enough from each other that labels differ."""
+    """Makes weights large enough for labels to differ."""
     model.build()
     rng = np.random.default_rng(4)
     for variable in model.trainable_variables:
@@ -92,8 +92,8 @@ def test_texts_are_classified_as_by_the_classifier(vocabulary, ngrams, tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
-def test_pairs_are_cut_as_by_the_classifier(vocabulary, tmp_path):
-    """All lengths on either side."""
+def test_pairs_are_truncated_as_by_the_classifier(vocabulary, tmp_path):
+    """Tests all lengths on both sides."""
     original = classifier(vocabulary, num_texts=2)
     classify = served(original, tmp_path / "model")["serving_default"]
     pairs = [("te " * i, "lo " * j) for i in range(0, 16, 3) for j in range(0, 16, 2)]
@@ -137,7 +137,7 @@ print(json.dumps([[l.decode() for l in labels[0].numpy()],
 
 
 @pytest.mark.parametrize("make", [classifier, tagger])
-def test_what_answers_otherwise_is_not_kept(make, tmp_path, monkeypatch):
+def test_an_export_with_other_results_is_not_kept(make, tmp_path, monkeypatch):
     original = make("subwords")
     own = original.softmax
     monkeypatch.setattr(original, "softmax", lambda *ids: own(*ids)[..., ::-1])

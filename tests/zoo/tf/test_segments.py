@@ -1,4 +1,4 @@
-"""Segments in a graph are those of Python, and so is what is made of them."""
+"""Splitting and joining in a graph equals that in Python."""
 
 import random
 
@@ -31,12 +31,12 @@ TEXTS += [random_text(random.Random(seed)) for seed in range(150)]
 
 @pytest.fixture(scope="module", params=[7, 12, 40, 1000])
 def both(request):
-    """(max_tokens, segments of Python, segments of the graph)."""
+    """Returns (max_tokens, segments in Python, segments in the graph)."""
     graph = tf.function(lambda texts: split_texts(texts, GRAPH, request.param))
     return request.param, [split_text(text, PYTHON, request.param) for text in TEXTS], graph(tf.constant(TEXTS))
 
 
-def test_the_segments_are_those_of_python(both):
+def test_segments_equal_those_of_python(both):
     max_tokens, expected, found = both
     rows = found.parts.merge_dims(1, 2).to_list()
     assert [[part.decode() for part in row] for row in rows] == [[part.text for part in parts] for parts in expected]
@@ -57,7 +57,7 @@ def test_translations_are_joined_as_in_python(both):
         assert text.decode() == join_segments(parts, [[Candidate(f"<{part}>")] for part in upper], Candidate)[0].text
 
 
-def test_single_texts_and_broken_bytes():
+def test_single_texts_and_invalid_bytes():
     one = tf.function(lambda texts: split_texts(texts, GRAPH, 40))
     for text in TEXTS[:20]:
         found = one(tf.constant([text])).parts.merge_dims(1, 2).to_list()[0]
