@@ -1,4 +1,4 @@
-"""From labelled texts to a classifier: it learns, is scored, saved, resumed; what cannot be right is refused."""
+"""Tests of the classification task: training, scores, checkpoints, resuming, errors."""
 
 import dataclasses
 import json
@@ -18,7 +18,7 @@ def write(path, lines):
     return open_examples(path)
 
 
-def test_what_was_learned_is_classified(trained, files):
+def test_trained_classifier_classifies(trained, files):
     scores, gold, predicted, loss = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
     assert scores[0].metric == "accuracy" and scores[0].value > 95 and predicted.shape == (60, 3)
     np.testing.assert_allclose(loss, -np.log(predicted[np.arange(60), gold]).mean(), rtol=1e-5)
@@ -28,7 +28,7 @@ def test_what_was_learned_is_classified(trained, files):
     assert "examples from" in log and "classes: cold" in log and "dev: accuracy" in log
 
 
-def test_the_checkpoint_is_the_classifier(trained, files):
+def test_checkpoint_restores_classifier(trained, files):
     loaded = zoo.load(trained.folder / "checkpoint")
     texts = [example.texts[0] for example in open_examples(files.test)]
     np.testing.assert_array_equal(loaded.probabilities(texts), trained.classifier.probabilities(texts))
@@ -39,8 +39,8 @@ def test_the_checkpoint_is_the_classifier(trained, files):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path, interrupt_evaluation):
-    """To the same weights; with another corpus it is refused."""
+def test_interrupted_run_resumes(trained, files, recipe, tmp_path, interrupt_evaluation):
+    """The weights are the same; another corpus raises an error."""
     readers = open_examples(files.train), open_examples(files.dev)
     with interrupt_evaluation(2, task):
         task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
@@ -55,8 +55,8 @@ def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path, interrupt_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["first", "attention"])
-def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
-    """Is the word of the first text in the second? Only a model that sees both can tell."""
+def test_pairs_of_texts_and_poolings(recipe, tmp_path, pooling):
+    """The class says whether the second text contains the first, so the model must read both."""
     rng, words = np.random.default_rng(0), ["te", "lo", "kir"]
     lines = []
     for _ in range(400):
@@ -77,7 +77,7 @@ def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
             pairs.classify(wrong)
 
 
-def test_what_cannot_be_right_is_refused(recipe, tmp_path, files):
+def test_invalid_arguments_raise(recipe, tmp_path, files):
     train, dev = open_examples(files.train), open_examples(files.dev)
     unknown = write(tmp_path / "unknown.tsv", ["glad\tsol", "angry\tsol"])
     with pytest.raises(ValueError, match="Line 2 has the class 'angry', which training never saw"):
@@ -91,7 +91,7 @@ def test_what_cannot_be_right_is_refused(recipe, tmp_path, files):
         task.train(bleu, train, dev, tmp_path / "d", log=lambda text: None)
 
 
-def test_a_lower_case_vocabulary_is_learned(recipe, files, tmp_path, trained):
+def test_lowercase_vocabulary(recipe, files, tmp_path, trained):
     asked = override(recipe, ["training.lowercase=true", "training.steps=30"])
     corpora = open_examples(files.train), open_examples(files.dev)
     learned = task.train(asked, *corpora, tmp_path / "a", log=lambda text: None)
@@ -101,6 +101,6 @@ def test_a_lower_case_vocabulary_is_learned(recipe, files, tmp_path, trained):
         task.train(asked, *corpora, tmp_path / "b", initial=trained.classifier, log=lambda text: None)
 
 
-def test_evaluation_without_examples(trained, tmp_path):
+def test_evaluation_without_examples_raises(trained, tmp_path):
     with pytest.raises(ValueError, match="at least one example to evaluate on"):
         task.evaluate(trained.classifier, write(tmp_path / "none.tsv", ["", ""]))

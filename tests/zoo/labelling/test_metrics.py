@@ -30,7 +30,7 @@ def test_span_f1_equals_seqeval():
     assert 30 < f1.value < 95
 
 
-def test_scores_by_hand():
+def test_scores_equal_manual_counts():
     gold, predicted = [["B-A", "I-A", "O"], ["B-B"]], [["B-A", "O", "O"], ["B-B"]]
     accuracy, f1 = labelling_scores(gold, predicted, NAMES, resamples=50)
     assert (accuracy.metric, accuracy.value, f1.metric, f1.value) == ("accuracy", 75, "span F1", 50)
@@ -41,6 +41,6 @@ def test_scores_by_hand():
             labelling_scores(gold, other, NAMES)
 
 
-def test_which_labels_are_bio():
+def test_is_bio():
     assert is_bio(NAMES) and is_bio(["B-X", "I-X"])
     assert not is_bio(["O"]) and not is_bio(["NN", "B-A"]) and not is_bio(["B-A", "E-A", "O"])

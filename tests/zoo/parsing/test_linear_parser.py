@@ -1,4 +1,4 @@
-"""A linearised parser learns, is saved, and writes a tree over the words of any sentence."""
+"""Tests of the linearised parser: training, checkpoints, trees of any sentence, errors."""
 
 import random
 import types
@@ -54,14 +54,14 @@ def trained(tmp_path_factory):
     return types.SimpleNamespace(parser=parser, folder=folder, readers=readers, log=lines)
 
 
-def test_what_was_learned_is_parsed(trained):
+def test_trained_parser_parses(trained):
     scores, *_ = task.evaluate(trained.parser, trained.readers[1], resamples=0)
     assert scores[0].value > 90 and scores[-1].value > 95
     (tree,) = trained.parser.parse(["te lo kir pana ."])
     assert to_brackets(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
 
 
-def test_the_checkpoint_is_the_parser(trained):
+def test_checkpoint_restores_parser(trained):
     loaded = zoo.load(trained.folder / "run/checkpoint")
     sentences = [tree.leaves() for tree in trained.readers[1]]
     assert isinstance(loaded, LinearParser)
@@ -69,14 +69,14 @@ def test_the_checkpoint_is_the_parser(trained):
 
 
 @pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"beam_size": 1, "constrain": False}])
-def test_any_sentence_has_a_tree_over_its_words(trained, options):
+def test_any_sentence_gets_tree_over_its_words(trained, options):
     rng = random.Random(1)
     sentences = [[rng.choice(["te", "lo", "(", "zzz", "中", "kir"]) for _ in range(n)] for n in (1, 2, 9, 70)]
     found = trained.parser.parse([*sentences, ""], **options)
     assert [tree and tree.leaves() for tree in found] == [*sentences, None]
 
 
-def test_what_cannot_be_right_is_refused(trained, tmp_path):
+def test_invalid_arguments_raise(trained, tmp_path):
     with pytest.raises(ValueError, match="from random weights. Leave out `initial`"):
         task.train(RECIPE, *trained.readers, tmp_path / "a", initial=trained.parser)
     with pytest.raises(ValueError, match="`lora_rank` has no meaning here"):
@@ -87,7 +87,7 @@ def test_what_cannot_be_right_is_refused(trained, tmp_path):
     assert main(["export", "--checkpoint", checkpoint, "--output", str(tmp_path / "c")]) == 2
 
 
-def test_what_is_written_freely_can_be_scored(trained, capsys):
+def test_unconstrained_outputs_are_scored(trained, capsys):
     checkpoint = ["--checkpoint", str(trained.folder / "run/checkpoint"), "--data", str(trained.folder / "dev")]
     assert main(["evaluate", *checkpoint, "--beam-size", "1", "--unconstrained"]) == 0
     assert "bracket F1 " in capsys.readouterr().out
