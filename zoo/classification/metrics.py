@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from zoo.serving.heatmap import draw_heatmap
 from zoo.training.scores import Score, bootstrap_scores
 
 _BINS = 15
@@ -73,24 +74,5 @@ def classification_scores(gold: np.ndarray, probabilities: np.ndarray, resamples
 
 
 def draw_confusion(matrix: np.ndarray, labels: Sequence[str], path: str | os.PathLike) -> None:
-    """Draws a confusion matrix to a file, whose suffix determines the format.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("Drawing needs matplotlib: pip install 'keras-transformer-zoo[draw]'.") from error
-    size = 2 + 0.5 * len(labels)
-    figure = Figure(figsize=(size, size), layout="constrained")
-    axes = figure.subplots()
-    shares = matrix / np.maximum(1, matrix.sum(1, keepdims=True))
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for (row, column), count in np.ndenumerate(matrix):
-        color = "white" if shares[row, column] > 0.5 else "black"
-        axes.text(column, row, str(count), ha="center", va="center", color=color)
-    axes.set_xticks(range(len(labels)), labels, rotation=90)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set(xlabel="predicted", ylabel="class")
-    figure.savefig(path)
+    """Draws a confusion matrix, with classes as rows and predictions as columns; see `draw_heatmap`."""
+    draw_heatmap(matrix / np.maximum(1, matrix.sum(1, keepdims=True)), labels, labels, path, matrix)

@@ -130,11 +130,12 @@ class Trainer:
 
         Two further updates, in which graphs are compiled, come first. The weights change; nothing is written.
         """
-        counts, clock = [], _Clock(self.accumulation)
+        counts, times = [], []
+        clock = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: times.append(time.perf_counter()))
         steps = (updates + 2) * self.accumulation
         examples = self._dataset(self._examples(batches, counts.append))
         self.model.fit(examples, steps_per_epoch=steps, callbacks=[clock], verbose=0, shuffle=False)
-        return (clock.times[-1] - clock.times[1]) / updates, float(np.mean(counts[: updates + 2]))
+        return (times[-1] - times[2 * self.accumulation - 1]) / updates, float(np.mean(counts[: updates + 2]))
 
     def _examples(self, batches, count):
         parts = map(self._split, batches)
@@ -256,18 +257,6 @@ class _Evaluation(keras.callbacks.Callback):
     @property
     def _step(self):
         return self._start + self._batches // self._trainer.accumulation
-
-
-class _Clock(keras.callbacks.Callback):
-    """Records the time at the end of each update."""
-
-    def __init__(self, accumulation):
-        super().__init__()
-        self._accumulation, self.times = accumulation, []
-
-    def on_train_batch_end(self, batch, logs=None):
-        if (batch + 1) % self._accumulation == 0:
-            self.times.append(time.perf_counter())
 
 
 class _UpdateMean(keras.metrics.Mean):

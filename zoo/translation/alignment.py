@@ -1,8 +1,6 @@
 """Word alignments from cross-attention."""
 
-import io
 import os
-import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -13,7 +11,7 @@ from zoo.config import START_ID
 from zoo.corpora.batching import source_batch
 from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
-from zoo.storage.arrays import write_atomically
+from zoo.serving.heatmap import draw_heatmap
 from zoo.text.tokenizer import Tokenizer
 
 MAX_ALIGNED_TOKENS = 1024  # Maximum number of tokens of a text to align, because memory grows with its square.
@@ -47,26 +45,11 @@ class Alignment(NamedTuple):
             ImportError: If matplotlib is not installed.
             ValueError: If there are no weights, or the suffix is unknown.
         """
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ImportError("Drawing needs matplotlib: pip install 'keras-transformer-zoo[draw]'.") from error
         if not self.weights.size:
             raise ValueError(
                 f"There must be words in both texts. Received: weights of shape {self.weights.shape}. Use other texts."
             )
-        rows, columns = self.weights.shape
-        figure = Figure(figsize=(2 + 0.4 * columns, 1.5 + 0.3 * rows), layout="constrained")
-        axes = figure.subplots()
-        axes.imshow(self.weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        axes.set_xticks(range(columns), self.source_words, rotation=60, ha="left", rotation_mode="anchor")
-        axes.set_yticks(range(rows), self.target_words)
-        axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
-        for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
-            label.set_parse_math(False)  # Matplotlib would draw a word with two dollar signs as a formula.
-        content = io.BytesIO()
-        figure.savefig(content, format=pathlib.Path(path).suffix[1:] or "png", dpi=150)
-        write_atomically(path, content.getvalue())
+        draw_heatmap(self.weights, self.target_words, self.source_words, path)
 
 
 def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:
