@@ -75,4 +75,5 @@ def classification_scores(gold: np.ndarray, probabilities: np.ndarray, resamples
 
 def draw_confusion(matrix: np.ndarray, labels: Sequence[str], path: str | os.PathLike) -> None:
     """Draws a confusion matrix, with classes as rows and predictions as columns; see `draw_heatmap`."""
-    draw_heatmap(matrix / np.maximum(1, matrix.sum(1, keepdims=True)), labels, labels, path, matrix)
+    shares = matrix / np.maximum(1, matrix.sum(1, keepdims=True))
+    draw_heatmap(shares, labels, labels, path, matrix, xlabel="predicted", ylabel="class")

@@ -16,6 +16,8 @@ def draw_heatmap(
     columns: Sequence[str],
     path: str | os.PathLike,
     counts: np.ndarray | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
 ) -> None:
     """Draws a matrix of values from 0 to 1 with the names of its rows and columns.
 
@@ -24,6 +26,7 @@ def draw_heatmap(
         rows, columns: R and C names.
         path: File to write; its suffix determines the format (png, svg, pdf).
         counts: Numbers `[R, C]` to write into the cells.
+        xlabel, ylabel: Labels of the axes of columns and rows.
 
     Raises:
         ImportError: If matplotlib is not installed.
@@ -41,6 +44,7 @@ def draw_heatmap(
         axes.text(column, row, str(count), ha="center", va="center", color=color)
     axes.set_xticks(range(len(columns)), columns, rotation=60, ha="left", rotation_mode="anchor")
     axes.set_yticks(range(len(rows)), rows)
+    axes.set(xlabel=xlabel, ylabel=ylabel)
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
     for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
         label.set_parse_math(False)  # Matplotlib would draw a word with two dollar signs as a formula.

@@ -53,11 +53,11 @@ def test_truncated_texts_are_logged(checkpoint, files, tmp_path, capsys):
     path.write_text("te\n" + "te sol " * 400 + "\nnok\n", "utf-8")
     assert main(["classify", "--checkpoint", str(checkpoint), str(path)]) == 0
     captured = capsys.readouterr()
-    assert "1 texts of more than 512 tokens were cut; the first is number 2" in captured.err
+    assert "1 texts of more than 512 tokens were truncated; the first is number 2" in captured.err
     assert len(captured.out.splitlines()) == 3
     path.write_text("sad\t" + "te sol " * 400 + "\nglad\tsol\n", "utf-8")
     assert main(["evaluate", "--checkpoint", str(checkpoint), "--data", str(path)]) == 0
-    assert "1 texts of more than 512 tokens were cut; the first is number 1" in capsys.readouterr().err
+    assert "1 texts of more than 512 tokens were truncated; the first is number 1" in capsys.readouterr().err
 
 
 @pytest.mark.slow

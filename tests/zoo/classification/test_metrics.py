@@ -55,7 +55,7 @@ def test_scores_and_intervals():
     assert again[0].interval == pytest.approx(normal, rel=0.1)
     assert again[0].signature == "n:400|classes:2|bs:1000|seed:12345"
     for texts in (0, 3):
-        with pytest.raises(ValueError, match="must be as many, at least one"):
+        with pytest.raises(ValueError, match="and probabilities for each of them"):
             classification_scores(gold[:texts], probabilities[: texts // 3])
 
 

@@ -45,7 +45,7 @@ def test_interrupted_run_resumes(trained, files, recipe, tmp_path, interrupt_eva
     with interrupt_evaluation(2, task):
         task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
     other = write(tmp_path / "other.tsv", ["glad\tsol", "sad\tnok", "cold\tfris"])
-    with pytest.raises(ValueError, match="begun with another corpus"):
+    with pytest.raises(ValueError, match="started with another corpus"):
         task.train(recipe, other, readers[1], tmp_path / "run", log=lambda text: None)
     resumed = task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
     expected = named_arrays(trained.classifier.model)
@@ -80,14 +80,14 @@ def test_pairs_of_texts_and_poolings(recipe, tmp_path, pooling):
 def test_invalid_arguments_raise(recipe, tmp_path, files):
     train, dev = open_examples(files.train), open_examples(files.dev)
     unknown = write(tmp_path / "unknown.tsv", ["glad\tsol", "angry\tsol"])
-    with pytest.raises(ValueError, match="Line 2 has the class 'angry', which training never saw"):
+    with pytest.raises(ValueError, match="Line 2 has the class 'angry', which is not in the training data"):
         task.train(recipe, train, unknown, tmp_path / "a", log=lambda text: None)
     with pytest.raises(ValueError, match="at least two classes"):
         task.train(recipe, write(tmp_path / "one.tsv", ["glad\tsol"]), dev, tmp_path / "b", log=lambda text: None)
-    with pytest.raises(ValueError, match="dev corpus has no example"):
+    with pytest.raises(ValueError, match="dev corpus must have examples"):
         task.train(recipe, train, write(tmp_path / "none.tsv", []), tmp_path / "c", log=lambda text: None)
     bleu = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, score="bleu"))
-    with pytest.raises(ValueError, match="`score` must here be one of accuracy, macro_f1, loss"):
+    with pytest.raises(ValueError, match="`score` must be one of accuracy, macro_f1, loss"):
         task.train(bleu, train, dev, tmp_path / "d", log=lambda text: None)
 
 
@@ -97,7 +97,7 @@ def test_lowercase_vocabulary(recipe, files, tmp_path, trained):
     learned = task.train(asked, *corpora, tmp_path / "a", log=lambda text: None)
     assert learned.tokenizer.lowercase and not trained.classifier.tokenizer.lowercase
     assert learned.classify(["TE LO SOL"]) == learned.classify(["te lo sol"])
-    with pytest.raises(ValueError, match="the one given tells capitals from small letters"):
+    with pytest.raises(ValueError, match="the given one distinguishes capitals from small letters"):
         task.train(asked, *corpora, tmp_path / "b", initial=trained.classifier, log=lambda text: None)
 
 

@@ -78,8 +78,8 @@ def test_workers_with_other_content_are_named():
     assert all("same corpus" in str(error) and "on worker 1, 3." in str(error) for error in errors)
 
 
-@pytest.mark.parametrize("count, devices, of_device", [(1, 1, True), (2, 1, True), (3, 2, True), (3, 2, False)])
-def test_shares_partition_the_corpus(count, devices, of_device):
+@pytest.mark.parametrize("count, devices, by_device", [(1, 1, True), (2, 1, True), (3, 2, True), (3, 2, False)])
+def test_shares_partition_the_corpus(count, devices, by_device):
     corpus = trainer_checks.corpus()
     expected, found = collections.Counter(), collections.Counter()
     for batch in token_batches(corpus, 64, seed=3):
@@ -89,7 +89,7 @@ def test_shares_partition_the_corpus(count, devices, of_device):
         workers = Workers(index, count, devices)
         batches = map(teacher_forced, token_batches(corpus, 64, seed=3))
         examples = micro_batches(batches, 2, workers.replicas, lambda tokens: None)
-        shares = [*local_shares(examples, workers, of_device)]
+        shares = [*local_shares(examples, workers, by_device)]
         sizes.add(len(shares))
         for inputs, labels, weights in shares:
             assert len(labels) == len(weights) == len(inputs["source"])

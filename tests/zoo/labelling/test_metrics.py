@@ -1,4 +1,4 @@
-"""Token accuracy and span F1 by hand, and against seqeval."""
+"""Tests of token accuracy and span F1 against manual counts and seqeval."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def test_scores_equal_manual_counts():
     assert accuracy.interval > 0 and accuracy.signature == "sentences:2|words:4|labels:5|bs:50|seed:12345"
     assert [score.metric for score in labelling_scores([["X"]], [["X"]], ["X", "Y"])] == ["accuracy"]
     for other in ([["B-A"], ["B-B"]], [], [["O", "O", "O"]]):
-        with pytest.raises(ValueError, match="as many labels as words"):
+        with pytest.raises(ValueError, match="a predicted label for each of their words"):
             labelling_scores(gold, other, NAMES)
 
 

@@ -140,7 +140,7 @@ def test_invalid_arguments_raise(files, tmp_path):
     train, dev = SentenceReader(files.train), SentenceReader(files.dev)
     (tmp_path / "other.tsv").write_text("te\tX\n", "utf-8")
     other = SentenceReader(tmp_path / "other.tsv")
-    with pytest.raises(ValueError, match="Line 1 has the label 'X', which training never saw"):
+    with pytest.raises(ValueError, match="Line 1 has the label 'X', which is not in the training data"):
         task.train(RECIPE, train, other, tmp_path / "a", log=lambda text: None)
     with pytest.raises(ValueError, match="span_f1 needs labels O, B-type and I-type. Received: X"):
         task.train(RECIPE, other, dev, tmp_path / "b", log=lambda text: None)
@@ -175,7 +175,7 @@ def test_characters_distinguish_case(tmp_path):
 
 
 def test_unknown_labels_count_as_wrong(trained, files, tmp_path):
-    """Spans of unknown types are not found; their words are not of the loss."""
+    """Spans of unknown types count as missed; their words are not part of the loss."""
     (tmp_path / "other.tsv").write_text("te\tO\nBal\tB-PLACE\nTir\tI-PLACE\nte\tO\nOst\tB-RIVER\n", "utf-8")
     other = SentenceReader(tmp_path / "other.tsv")
     with pytest.raises(ValueError, match="Line 5 has the label 'B-RIVER'"):
@@ -191,5 +191,5 @@ def test_unknown_labels_count_as_wrong(trained, files, tmp_path):
 
 
 def test_mismatched_sizes_raise(trained):
-    with pytest.raises(ValueError, match="two different training runs"):
+    with pytest.raises(ValueError, match="same training run"):
         WordTagger(trained.tagger.model, trained.tagger.tokenizer, ["a"])

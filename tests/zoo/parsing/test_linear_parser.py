@@ -77,11 +77,11 @@ def test_any_sentence_gets_tree_over_its_words(trained, options):
 
 
 def test_invalid_arguments_raise(trained, tmp_path):
-    with pytest.raises(ValueError, match="from random weights. Leave out `initial`"):
+    with pytest.raises(ValueError, match="has no initial model. Received: LinearParser"):
         task.train(RECIPE, *trained.readers, tmp_path / "a", initial=trained.parser)
-    with pytest.raises(ValueError, match="`lora_rank` has no meaning here"):
+    with pytest.raises(ValueError, match="`lora_rank` has no effect in this task"):
         task.train(override(RECIPE, ["training.lora_rank=4"]), *trained.readers, tmp_path / "b")
-    with pytest.raises(ValueError, match="needs a vocabulary and symbols of as many"):
+    with pytest.raises(ValueError, match="Vocabulary and symbols must have the size of the model"):
         LinearParser(trained.parser.model, trained.parser.tokenizer, ["NP"], ["NN"])
     checkpoint = str(trained.folder / "run/checkpoint")
     assert main(["export", "--checkpoint", checkpoint, "--output", str(tmp_path / "c")]) == 2

@@ -104,8 +104,8 @@ def test_invalid_brackets_raise(text, message):
     [
         (([], [], {}), "0 words and 0 tags"),
         ((["a"], [], {}), "1 words and 0 tags"),
-        ((["a", "b", "c"], ["X"] * 3, {(0, 2): "A", (1, 3): "B"}), r"must not cross. Received: \(1, 3\)"),
-        ((["a"], ["X"], {(1, 2): "A"}), r"within the words. Received: \(1, 2\) of 1 words"),
+        ((["a", "b", "c"], ["X"] * 3, {(0, 2): "A", (1, 3): "B"}), r"not cross. Received: \(1, 3\)"),
+        ((["a"], ["X"], {(1, 2): "A"}), r"within 1 words. Received: \(1, 2\)"),
     ],
 )
 def test_invalid_spans_raise(arguments, message):

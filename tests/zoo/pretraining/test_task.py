@@ -169,10 +169,13 @@ def test_command_line(tmp_path, capsys):
     assert "at least one text to evaluate on" in capsys.readouterr().err
     broken = ["--data", str(tmp_path / "train.txt"), "--dev-data", str(tmp_path / "none.txt")]
     assert main(["train", *broken, "--output", str(tmp_path / "b"), *options]) == 2
-    assert "dev texts, which decide" in capsys.readouterr().err
+    assert "dev texts to select the best checkpoint" in capsys.readouterr().err
 
 
 def test_settings_of_other_tasks_raise(tmp_path):
-    for change, message in (("score=bleu", "one of accuracy, loss"), ("token_dropout=0.1", "`token_dropout` has no")):
+    for change, message in (
+        ("score=bleu", "one of accuracy, loss"),
+        ("token_dropout=0.1", "`token_dropout` has no effect"),
+    ):
         with pytest.raises(ValueError, match=message):
             task.train(override(RECIPE, [f"training.{change}"]), ["te"], ["te"], tmp_path / "a")

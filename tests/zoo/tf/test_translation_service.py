@@ -151,6 +151,6 @@ def test_impossible_exports_are_refused(trained, tmp_path):
         trained.translator.export(tmp_path / "there")
     with pytest.raises(ValueError, match="`num_return` from 1 to `beam_size`"):
         trained.translator.export(tmp_path / "new", num_return=5)
-    with pytest.raises(ValueError, match="Alignments are between words"):
+    with pytest.raises(ValueError, match="`alignments` are between words"):
         trained.translator.export(tmp_path / "new", alignments=True, text=False)
     assert os.listdir(tmp_path) == ["there"] and os.listdir(tmp_path / "there") == ["thesis.txt"]

@@ -23,7 +23,7 @@ def test_alignment_words_and_shapes(alignments):
 
 def test_weights_sum_to_one(alignments):
     sums = np.concatenate([found.weights.sum(1) for *_, found in alignments])
-    assert sums.min() > 0 and sums.max() <= 1 + 1e-5, "what is missing looks at the end token"
+    assert sums.min() > 0 and sums.max() <= 1 + 1e-5, "the rest is attention to the end token"
     assert sums.mean() > 0.5
 
 
@@ -64,7 +64,7 @@ def test_drawing_shows_every_word(tmp_path):
     assert all(f"<!-- {word} -->" in picture for word in ("où", "est", "$\\x$", "wo", "Haus"))
     with pytest.raises(ValueError, match="'jpg2' is not supported|not supported"):
         Alignment(["a"], ["b"], weights[:1, :1]).draw(tmp_path / "picture.jpg2")
-    with pytest.raises(ValueError, match=r"words on both sides. Received: weights of shape \(0, 3\)"):
+    with pytest.raises(ValueError, match=r"words in both texts. Received: weights of shape \(0, 3\)"):
         Alignment(["a", "b", "c"], [], weights[:0]).draw(tmp_path / "picture.png")
     assert [path.name for path in tmp_path.iterdir()] == ["picture.svg"]
 
