@@ -64,7 +64,7 @@ class Trainer:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.scalars = ScalarLog(self.folder / "tensorboard")
-        self._strategy = strategy = getattr(model, "distribute_strategy", None)  # TensorFlow has one.
+        self._strategy = strategy = getattr(model, "distribute_strategy", None)  # Only on TensorFlow.
         self.workers = current_workers(strategy)
         self.replicas = self.workers.replicas
         self.accumulation = accumulation_steps(config, self.replicas)

@@ -76,7 +76,10 @@ def test_errors_are_one_line(checkpoint, files, tmp_path, capsys):
             ["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "unknown.tsv")],
             "Line 1 has the class",
         ),
-        (["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "short.tsv")], "line 1, must have all columns"),
+        (
+            ["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "short.tsv")],
+            "line 1, must have all columns",
+        ),
         (["classify", "--checkpoint", str(tmp_path), "--text", "x"], "is neither the name of a checkpoint"),
         (["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "none.tsv")], "does not exist"),
     ):

@@ -69,7 +69,7 @@ def test_pairs_of_texts_and_poolings(recipe, tmp_path, pooling):
     pairs = task.train(override(recipe, changes), corpus, corpus, tmp_path / "run", log=lambda text: None)
     assert (pairs.model.config.num_texts, pairs.model.config.num_segments) == (2, 2)
     scores = task.evaluate(pairs, corpus, resamples=0).scores
-    assert scores[0].value > 75, "whoever sees the second text alone is right in two thirds"
+    assert scores[0].value > 75, "a model that only reads the second text has an accuracy of two thirds"
     loaded = zoo.load(tmp_path / "run" / "checkpoint")
     assert loaded.classify([("te", "lo te"), ("te", "lo kir")]) == pairs.classify([("te", "lo te"), ("te", "lo kir")])
     for wrong in (["te", "lo"], [("te", "lo", "kir")]):
