@@ -10,7 +10,7 @@ from fresh_process import last_line
 
 from zoo.limits import Limits
 from zoo.serving.saved_model import CARD
-from zoo.translation import alignment, serving, task
+from zoo.translation import alignment, export, task
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 
@@ -65,7 +65,8 @@ def test_an_export_that_exceeds_its_time_limit_is_not_kept(trained, tmp_path):
 def test_texts_too_long_to_align_have_no_links(trained, tmp_path, monkeypatch):
     """Tests a long text between others, with the service and with the translator."""
     monkeypatch.setattr(alignment, "LONGEST", 30)
-    service = serving._service(trained.translator, {"beam_size": 1, "length_penalty": 0}, 1, True, True, Limits())
+    search = {"beam_size": 1, "length_penalty": 0, "num_return": 1}
+    service = export.translation_service(trained.translator, Limits(), search, alignments=True, text=True)
     texts = ["mano tek", "niva gat " * 40, "luri soba pim."]
     found = service.translate(tf.constant(texts))
     links = strings(found["alignments"])
@@ -128,16 +129,16 @@ def test_the_card_has_the_score_of_the_export(exported, trained, corpus):
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["a probe", "the score"])
 def test_an_export_with_other_translations_is_not_kept(fault, trained, corpus, tmp_path, monkeypatch):
-    real = serving.served_translate
+    real = export.served_translate
 
     def faulty(*arguments):
         def served(texts):
             found = real(*arguments)(texts)
-            return found if fault == "the score" and len(texts) == len(serving._PROBES) else ["no"] * len(found)
+            return found if fault == "the score" and len(texts) == len(export._PROBES) else ["no"] * len(found)
 
         return served
 
-    monkeypatch.setattr(serving, "served_translate", faulty)
+    monkeypatch.setattr(export, "served_translate", faulty)
     with pytest.raises(RuntimeError, match="so it was not kept"):
         trained.translator.export(tmp_path / "model", text=False, pairs=corpus.test[:10])
     assert not os.listdir(tmp_path)
