@@ -35,5 +35,5 @@ def test_a_cell_shows_markup_as_text():
 
 @pytest.mark.slow
 def test_every_text_has_an_answer():
-    """A few, to one; `python tests/hostile_checks.py` sends more, and longer ones, to all that is shipped."""
+    """A few, to one; `python tests/long/hostile_checks.py` sends more, and longer ones, to all that is shipped."""
     hostile_checks.check("classification/sst2", 10, 2_000)

@@ -131,7 +131,7 @@ def test_one_process_trains_in_a_folder(tmp_path):
 
 @pytest.mark.slow
 def test_killed_runs_end_with_the_same_bits(tmp_path):
-    """A few kills; `python tests/kill_checks.py --kills 50` makes more."""
+    """A few kills; `python tests/long/kill_checks.py --kills 50` makes more."""
     kill_checks.check(3, 1, tmp_path)
 
 
@@ -159,9 +159,10 @@ def run_on_jax(folder):
 @pytest.mark.slow
 def test_training_on_jax(tmp_path):
     code = f"import runpy; runpy.run_path({__file__!r})['run_on_jax']({str(tmp_path)!r})"
-    root = pathlib.Path(__file__).parents[2]
+    root = pathlib.Path(__file__).parents[3]
     jax = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
-    environment = {**os.environ, **jax, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")])}
+    path = os.pathsep.join(str(root / name) for name in ("", "tests", "tests/long"))
+    environment = {**os.environ, **jax, "PYTHONPATH": path}
     command = [sys.executable, "-W", "error", "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=root, timeout=300)
     assert result.returncode == 0, result.stderr

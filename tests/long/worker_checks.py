@@ -1,6 +1,6 @@
-"""Trains in several processes of this machine: the weights of one process, and what happens when a worker is killed.
+"""Trains in two processes: the weights are those of one process, and a run whose worker was killed continues.
 
-python tests/worker_checks.py --data .../translation/multi30k --backend tensorflow
+python tests/long/worker_checks.py --data .../translation/multi30k --backend tensorflow
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 STEPS = 20
 SETTINGS = {
     "model.num_encoder_layers": 1,

@@ -1,6 +1,6 @@
-"""Corpora that nobody should train on, through the commands that read them: an answer or a clear error, on a terminal.
+"""Trains and evaluates on hostile corpora: each command succeeds or ends with one line of error.
 
-python tests/hostile_corpus_checks.py --texts 500 --long 1000000
+python tests/long/hostile_corpus_checks.py --texts 500 --long 1000000
 """
 
 import argparse
