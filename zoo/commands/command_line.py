@@ -40,9 +40,11 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, bac
         return 130
 
 
-def add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
-    """Adds a command that calls `run`, whose docstring is the help."""
-    text = run.__doc__.replace("%", "%%")
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], None], note: str = ""
+) -> argparse.ArgumentParser:
+    """Adds a command that calls `run`, whose docstring, with a note behind it, is the help."""
+    text = f"{run.__doc__} {note}".strip().replace("%", "%%")
     command = commands.add_parser(name, help=text, description=text)
     command.set_defaults(run=run)
     return command

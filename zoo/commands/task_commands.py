@@ -113,7 +113,7 @@ class TaskCommands:
         self.add_evaluate(evaluate)
         if self.predict is None:
             return
-        predict = add_command(commands, self.predict, self.run_predict)
+        predict = add_command(commands, self.predict, self.run_predict, self.predictions.__doc__)
         self.add_checkpoint(predict)
         command_line.add_texts(predict)
         self.add_predict(predict)

@@ -49,13 +49,9 @@ class Report:
         vars(self).update({name: LineNotes() for name in notes})
 
     def __str__(self):
-        return "; ".join([self._summary.format_map(vars(self)), *notes_of(self)])
-
-
-def notes_of(report: typing.Any) -> list[str]:
-    """Describes the line notes of a report that are not empty."""
-    notes = {name: value for name, value in vars(report).items() if isinstance(value, LineNotes) and value.count}
-    return [f"{value.count:,} {name.replace('_', ' ')} {value}" for name, value in notes.items()]
+        notes = {name: value for name, value in vars(self).items() if isinstance(value, LineNotes) and value.count}
+        parts = [f"{value.count:,} {name.replace('_', ' ')} {value}" for name, value in notes.items()]
+        return "; ".join([self._summary.format_map(vars(self)), *parts])
 
 
 class TableRows:

@@ -10,7 +10,9 @@ from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.corpora.token_rows import TokenRows
 from zoo.models.compiling import compile_function
 from zoo.models.masked_language_model import MaskedLanguageModel
+from zoo.serving.encoder_predictor import PROBES
 from zoo.serving.predictor import Predictor
+from zoo.serving.saved_model import refuse
 from zoo.text.vocabularies import Vocabulary
 
 
@@ -26,22 +28,21 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
 
     task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
     card_fields = ("max_tokens",)
+    inputs, batch_tokens = ("token_ids",), 16_384
 
     def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
         Predictor.__init__(self, model, tokenizer, card)
         PretrainedEncoder.__init__(self, model, tokenizer, max_tokens)
         self._predict_masked = compile_function(model, self._masked_predictions)
 
-    def predict_masked(
-        self, rows: TokenRows, masker, batch_tokens: int = 16_384
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def predict_masked(self, rows: TokenRows, masker) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predicts the tokens that `masker`, a `zoo.tf.masking.TokenMasker`, hides in some rows.
 
         Returns:
             The hidden tokens, the predicted ones, and the log-probabilities of the hidden ones, each `[M]`.
         """
         found = []
-        for number, chunk in enumerate(length_sorted_chunks(rows.lengths, batch_tokens)):
+        for number, chunk in enumerate(length_sorted_chunks(rows.lengths, self.batch_tokens)):
             batch = masker(rows.padded(chunk, int(rows.lengths[chunk].max())), number)
             labels = np.asarray(batch["labels"])
             inputs = np.asarray(batch["token_ids"]), np.asarray(batch["positions"])
@@ -55,3 +56,18 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
         log_probabilities = ops.log_softmax(ops.cast(self.model(inputs, training=False), "float32"))
         gold = ops.take_along_axis(log_probabilities, labels[..., None], axis=-1)[..., 0]
         return ops.argmax(log_probabilities, axis=-1), gold
+
+    def _make_service(self, limits):
+        from zoo.tf.predictor_service import EmbeddingService
+
+        return EmbeddingService(self, limits)
+
+    def _check_service(self, limits, folder):
+        """The SavedModel must compute the same embeddings."""
+        import tensorflow as tf
+
+        found = tf.saved_model.load(str(folder)).signatures["serving_default"](tf.constant(PROBES))
+        expected = self.embed(PROBES)
+        if not np.allclose(found["embeddings"], expected, rtol=0, atol=1e-4):
+            refuse("encoder", PROBES, expected, found["embeddings"].numpy())
+        return {}

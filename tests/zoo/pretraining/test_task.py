@@ -66,6 +66,26 @@ def test_the_checkpoint_is_the_encoder(trained):
     assert loaded.card["task"] == "pretraining" and loaded.card["scores"][0]["metric"] == "masked accuracy"
 
 
+def test_exported_encoder_embeds(trained, tmp_path):
+    pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
+    import tensorflow as tf
+
+    checkpoint = ["--checkpoint", str(trained.folder / "checkpoint")]
+    assert main(["export", *checkpoint, "--output", str(tmp_path / "served"), "--max-bytes", "50"]) == 0
+    served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+    texts = ["te lo pana", "", "nok"]
+    np.testing.assert_allclose(served(tf.constant(texts))["embeddings"], trained.encoder.embed(texts), atol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 50 bytes"):
+        served(tf.constant(["te lo " * 20]))
+
+
+def test_command_embed_prints_vectors(trained, capsys):
+    checkpoint = ["--checkpoint", str(trained.folder / "checkpoint")]
+    assert main(["embed", *checkpoint, "--text", "te lo", "--text", ""]) == 0
+    rows = [[float(number) for number in line.split("\t")] for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_allclose(rows, trained.encoder.embed(["te lo", ""]), atol=1e-6)
+
+
 @pytest.mark.slow
 def test_an_interrupted_run_goes_on(trained, tmp_path, interrupt_evaluation):
     """To the same weights, masks included."""

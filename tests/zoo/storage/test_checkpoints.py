@@ -158,7 +158,7 @@ def test_a_missing_card_is_named(tmp_path):
 
 def test_unknown_tasks_are_refused(tmp_path):
     write_checkpoint(tmp_path / "other", Checkpoint({"task": "juggling"}, {}, {}, b""))
-    with pytest.raises(ValueError, match="Unknown task 'juggling'. This version knows: translation"):
+    with pytest.raises(ValueError, match="Unknown task 'juggling'. This version knows: .*translation"):
         zoo.load(tmp_path / "other")
 
 
