@@ -44,8 +44,8 @@ def check_steps(call, seconds, clock, fewest):
 
 @pytest.mark.parametrize("beam_size", [1, 4])
 def test_a_search_stops_at_the_time_limit(beam_size, trained, clock):
-    search = {"beam_size": beam_size, "length_penalty": 0.6, "num_return": 1}
     seconds = tf.Variable(1000.0, dtype=tf.float64)
+    search = {"beam_size": beam_size, "length_penalty": 0.6, "num_return": 1}
     service = export.translation_service(trained.translator, Limits(max_seconds=seconds), search, False, False)
     check_steps(lambda: service.translate_ids(tf.constant([[5, 6, 3]])), seconds, clock, 4)
 
