@@ -3,8 +3,17 @@
 import importlib
 import os
 import pathlib
+import runpy
+import warnings
 
 from zoo.storage import checkpoints
+
+# Not imported: that would load Keras, and the package's `__init__.py` may be another project's.
+name_conflict = runpy.run_path(str(pathlib.Path(__file__).parents[1] / "keras_transformer" / "installation.py"))[
+    "name_conflict"
+]
+if _message := name_conflict():  # No error, so that `python -m zoo doctor` can report it.
+    warnings.warn(_message, RuntimeWarning, stacklevel=2)
 
 
 def tasks() -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import zoo
 from zoo.commands.quiet import quiet_start
 
 LEAST_FREE = 5e9  # Bytes; a training run of `base` with its checkpoints takes about half of that.
@@ -38,6 +39,8 @@ def examine(progress: Callable[[str], None] = lambda what: None) -> Iterator[Sym
     for package in ("tensorflow", "keras", "numpy", "safetensors", "sentencepiece"):
         found = _version(package)
         yield Symptom(package, found is not None, found or f"not installed: pip install {package}")
+    conflict = zoo.name_conflict()
+    yield Symptom("import name keras_transformer", not conflict, conflict or "no other distribution claims it")
     yield _tensorflow_text(_version("tensorflow"), _version("tensorflow-text"))
     progress("devices")
     with quiet_start():

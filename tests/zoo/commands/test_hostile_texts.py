@@ -35,5 +35,5 @@ def test_table_cell_escapes_markup():
 
 @pytest.mark.slow
 def test_hostile_texts_get_predictions():
-    """Sends a few texts to one checkpoint; `python tests/hostile_checks.py` sends more to all checkpoints."""
+    """Sends a few texts to one checkpoint; `python tests/long/hostile_checks.py` sends more to all checkpoints."""
     hostile_checks.check("classification/sst2", 10, 2_000)

@@ -113,7 +113,7 @@ def test_a_killed_preparation_resumes(tmp_path):
     arguments = ["prepare", "--data", str(tmp_path / "pairs.tsv"), "--vocabulary", str(tmp_path / "vocabulary.model")]
     arguments += ["--shard-pairs", "500", "--processes", "2", "--output"]
     line = [sys.executable, "-m", "zoo.translation", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[3])}
     pipes, kills = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}, 0
     while True:
         begun = len([*tmp_path.glob("killed/shard-?????")])

@@ -40,7 +40,7 @@ def test_the_same_weights_and_losses_as_on_one_device(micro_batch_tokens, one_de
 
 @pytest.mark.slow
 def test_four_replicas():
-    run_with_four_replicas("tests/zoo/tf/test_distribution.py", "tests/training/test_replicas.py", tests="one_device")
+    run_with_four_replicas(__file__, "tests/training/test_replicas.py", tests="one_device")
 
 
 @pytest.mark.slow

@@ -207,5 +207,5 @@ def test_a_seed_gives_the_same_run_twice(files, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("backend, victims", [("tensorflow", [1]), ("jax", [])])
 def test_two_processes_train_as_one(backend, victims, files, tmp_path):
-    """On Multi30k; `python tests/worker_checks.py` kills more."""
+    """On Multi30k; `python tests/long/worker_checks.py` kills more."""
     worker_checks.check(files, tmp_path, backend, victims)

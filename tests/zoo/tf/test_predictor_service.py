@@ -78,8 +78,18 @@ def filled(sentences):
     return [[*words, *[""] * (width - len(words))] for words in sentences]
 
 
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
-@pytest.mark.parametrize("ngrams", [0, 2])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "ngrams"),
+    [
+        ("subwords", 2),
+        ("word pieces", 0),
+        pytest.param("subwords", 0, marks=SLOW),
+        pytest.param("word pieces", 2, marks=SLOW),
+    ],
+)
 def test_texts_are_classified_as_by_the_classifier(vocabulary, ngrams, tmp_path):
     original = classifier(vocabulary, ngrams=ngrams)
     classify = served(original, tmp_path / "model")["serving_default"]
@@ -102,8 +112,15 @@ def test_pairs_are_truncated_as_by_the_classifier(vocabulary, tmp_path):
     np.testing.assert_allclose(found["probabilities"], original.probabilities(pairs), atol=1e-5)
 
 
-@pytest.mark.parametrize("filters", [0, 8])
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize(
+    ("vocabulary", "filters"),
+    [
+        ("subwords", 0),
+        ("word pieces", 8),
+        pytest.param("subwords", 8, marks=SLOW),
+        pytest.param("word pieces", 0, marks=SLOW),
+    ],
+)
 def test_words_are_tagged_as_by_the_tagger(vocabulary, filters, tmp_path):
     original = tagger(vocabulary, filters)
     tag = served(original, tmp_path / "model")["serving_default"]

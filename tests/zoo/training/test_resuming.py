@@ -131,8 +131,8 @@ def test_folder_lock_excludes_other_processes(tmp_path):
 
 @pytest.mark.slow
 def test_killed_runs_resume_bit_for_bit(tmp_path):
-    """Runs three kills; `python tests/kill_checks.py --kills 50` runs more."""
-    kill_checks.check(3, 1, tmp_path)
+    """Runs two kills; `python tests/long/kill_checks.py --kills 50` runs more."""
+    kill_checks.check(2, 1, tmp_path)
 
 
 def run_on_jax(folder):
@@ -159,9 +159,10 @@ def run_on_jax(folder):
 @pytest.mark.slow
 def test_training_on_jax(tmp_path):
     code = f"import runpy; runpy.run_path({__file__!r})['run_on_jax']({str(tmp_path)!r})"
-    root = pathlib.Path(__file__).parents[2]
+    root = pathlib.Path(__file__).parents[3]
     jax = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
-    environment = {**os.environ, **jax, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")])}
+    path = os.pathsep.join(str(root / name) for name in ("", "tests", "tests/long"))
+    environment = {**os.environ, **jax, "PYTHONPATH": path}
     command = [sys.executable, "-W", "error", "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=root, timeout=300)
     assert result.returncode == 0, result.stderr

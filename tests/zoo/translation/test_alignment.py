@@ -95,7 +95,7 @@ def test_empty_list_has_no_alignments(trained):
 def test_attention_is_compiled_once(trained, monkeypatch):
     translator = Translator(trained.translator.model, trained.translator.tokenizer)
     made = []
-    monkeypatch.setattr(alignment, "compiled", lambda model, function: made.append(function) or function)
+    monkeypatch.setattr(alignment, "compile_function", lambda model, function: made.append(function) or function)
     for _ in range(3):
         translator.align(["mano tek"], ["Brund ølk"])
     assert len(made) == 1

@@ -1,6 +1,6 @@
 """Trains in several processes: the weights must equal those of one process, also after a worker is killed.
 
-python tests/worker_checks.py --data .../translation/multi30k --backend tensorflow
+python tests/long/worker_checks.py --data .../translation/multi30k --backend tensorflow
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 STEPS = 20
 SETTINGS = {
     "model.num_encoder_layers": 1,

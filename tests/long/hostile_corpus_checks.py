@@ -1,6 +1,6 @@
 """Trains on hostile corpora by the commands; each must succeed or print a clear error, on a terminal.
 
-python tests/hostile_corpus_checks.py --texts 500 --long 1000000
+python tests/long/hostile_corpus_checks.py --texts 500 --long 1000000
 """
 
 import argparse

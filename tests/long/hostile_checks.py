@@ -1,6 +1,6 @@
 """Sends hostile texts to the predictors, commands and SavedModels of the checkpoints in this repository.
 
-python tests/hostile_checks.py --texts 500 --long 1000000
+python tests/long/hostile_checks.py --texts 500 --long 1000000
 """
 
 import argparse
@@ -15,7 +15,7 @@ import unicodedata
 
 import zoo
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 _LONG = 10_000
 COMMANDS = {"translation": "translate", "classification": "classify", "labelling": "tag", "parsing": "parse"}
 PIECES = [

@@ -1,6 +1,6 @@
 """Kills training runs with SIGKILL at random times; each must resume to the weights of an uninterrupted run.
 
-python tests/kill_checks.py --kills 50
+python tests/long/kill_checks.py --kills 50
 """
 
 import argparse
@@ -14,7 +14,7 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 CHANGES = {"steps": 40, "evaluate_every": 2, "average": 3}
 _CHILD = "import runpy; runpy.run_path({file!r})['run']({folder!r}, {trained!r})"
 
