@@ -171,7 +171,7 @@ def files(tmp_path):
     data = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", ""), "translation", "multi30k")
     if not data.exists():
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k")
-    return worker_checks.multi30k(data, tmp_path)
+    return worker_checks.multi30k(data, tmp_path, 4000)
 
 
 GLOO = "UNKNOWN: Gloo AllGather failed: [external/gloo/gloo/transport/tcp/pair.cc:547] Connection closed by peer"
