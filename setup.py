@@ -3,7 +3,6 @@
 import pathlib
 
 from setuptools import find_packages, setup
-from setuptools.command.build_py import build_py
 
 TRAIN = ["sacrebleu>=2.4", "tensorboard>=2.19"]
 TEXT = ["tensorflow-text==2.21.*"]
@@ -23,14 +22,6 @@ TEST = [
 ]
 
 
-class BuildWithGuard(build_py):
-    """Puts the file that loads `keras_transformer_guard` at the root of the wheel, hence into site-packages."""
-
-    def run(self):
-        super().run()
-        self.copy_file("keras_transformer_zoo.pth", self.build_lib)
-
-
 setup(
     name="keras-transformer-zoo",
     version="0.1.0",
@@ -39,8 +30,6 @@ setup(
     long_description_content_type="text/markdown",
     license="Apache-2.0",
     python_requires=">=3.11",
-    cmdclass={"build_py": BuildWithGuard},
-    py_modules=["keras_transformer_guard"],
     packages=find_packages(include=["keras_transformer", "keras_transformer.*", "zoo", "zoo.*"]),
     package_data={"zoo": ["weights/*/*/*"]},
     install_requires=[

@@ -149,7 +149,9 @@ def main():
     print("|".join(["", "promise", *columns, ""]))
     print("|".join(["", "---", *["---"] * len(columns), ""]))
     for row in zip(*(report.findings for report in columns.values())):
-        cells = [found.result if found.passed is None else f"{found.result} {found.difference:.0e}" for found in row]
+        cells = [
+            found.result if found.difference is None else f"{found.result} {found.difference:.0e}" for found in row
+        ]
         print("|".join(["", row[0].probe, *cells, ""]))
 
 

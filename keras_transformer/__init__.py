@@ -1,10 +1,12 @@
 """Transformer layers for Keras 3."""
 
-from keras_transformer_guard import check as _check
+from keras_transformer.installation import name_conflict as _name_conflict
 
-_check()
+if _message := _name_conflict():  # Before the imports, which may fail in files of the other project.
+    raise ImportError(_message)
 
 from keras_transformer.layers.attention_pooling import AttentionPooling
+from keras_transformer.layers.block import BlockScores
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
@@ -21,6 +23,7 @@ from keras_transformer.verification import verify
 __all__ = [
     "AttentionPooling",
     "BlockCache",
+    "BlockScores",
     "Decoder",
     "DecoderBlock",
     "Encoder",

@@ -43,11 +43,10 @@ def test_files_are_found():
 
 @pytest.mark.parametrize("path", LIBRARY, ids=ids)
 def test_library_needs_keras_and_numpy_only(path):
-    own = {"keras_transformer", "keras_transformer_guard"}
     # Inside a function.
     lazy = {"dropout.py": {"tensorflow"}, "replicas.py": {"tensorflow"}, "gradients.py": {"tensorflow", "jax", "torch"}}
     backend = lazy.get(path.name, set()) if path.parent.name == "ops" else set()
-    assert roots(path) <= {"keras", "numpy", *own} | backend | set(sys.stdlib_module_names)
+    assert roots(path) <= {"keras", "numpy", "keras_transformer"} | backend | set(sys.stdlib_module_names)
     assert not BACKENDS & roots(path, top_level=True)
     assert not any(name.startswith("keras.src") for name in imports(path)), "a private Keras path"
 
@@ -62,7 +61,7 @@ def test_library_points_down(path):
         "decoding": ["ops", "decoding"],
         "training": ["ops", "training"],
         "verification": ["ops", "verification"],
-        "keras_transformer": ["ops", "layers", "decoding", "training", "verification"],
+        "keras_transformer": ["installation", "ops", "layers", "decoding", "training", "verification"],
     }[folder]
     for name in imports(path):
         if name.split(".")[0] == "keras_transformer":
@@ -164,22 +163,4 @@ def test_a_bare_import_loads_no_other_backend():
     assert result.returncode == 0, result.stderr
     tensorflow, added = result.stdout.strip().splitlines()
     assert tensorflow == "False"
-    assert set(added.split()) <= {"keras_transformer", "keras_transformer_guard"} | set(sys.stdlib_module_names)
-
-
-@pytest.mark.parametrize("installed", ["first", "last"])
-def test_the_other_package_of_this_name_is_reported(installed, tmp_path):
-    """Installed last, its files hide ours; then only the guard that a .pth file starts can speak."""
-    info = tmp_path / "keras_transformer-0.40.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: keras-transformer\nVersion: 0.40.0\n")
-    code = "import keras_transformer"
-    if installed == "last":
-        (tmp_path / "keras_transformer").mkdir()
-        (tmp_path / "keras_transformer/__init__.py").write_text("import keras.missing_since_version_3\n")
-        code = f"{(ROOT / 'keras_transformer_zoo.pth').read_text()}\n{code}"
-    result = python(code, tmp_path)
-    assert result.returncode == 1
-    last = result.stderr.strip().splitlines()[-1]
-    assert last.startswith("ImportError: Two packages claim the name `keras_transformer`")
-    assert "keras-transformer 0.40.0" in last and "pip uninstall keras-transformer" in last
+    assert set(added.split()) <= {"keras_transformer"} | set(sys.stdlib_module_names)

@@ -1,4 +1,4 @@
-"""Gradients of a model's weights on any backend; Keras has no function for this."""
+"""Gradients on any backend; Keras has no function for them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,3 +48,60 @@ def _torch(model, inputs, loss, training):
     learned = [variable.value for variable in model.trainable_variables]
     found = torch.autograd.grad(loss(model(inputs, training=training)), learned, allow_unused=True)
     return [None if gradient is None else gradient.detach() for gradient in found]
+
+
+def vector_jacobian_products(
+    function: Callable[[list], list], inputs: list[Any], vectors: list[list[np.ndarray]]
+) -> list[list[np.ndarray]]:
+    """The gradients of `sum_i sum(function(inputs)[i] * vector[i])` with respect to the inputs, for each vector.
+
+    The function is called once. It must not change a variable.
+
+    Args:
+        function: From float tensors to float tensors.
+        inputs: Its argument.
+        vectors: Of each wanted product one array for each output, of its shape.
+
+    Returns:
+        For each vector one array for each input, of its shape; zeros where no output depends on it.
+    """
+    find = {"tensorflow": _tensorflow_products, "jax": _jax_products, "torch": _torch_products}
+    found = find[keras.backend.backend()](function, inputs, vectors)
+    return [[keras.ops.convert_to_numpy(keras.ops.cast(part, "float32")) for part in product] for product in found]
+
+
+def _like(vector, outputs):
+    return [keras.ops.convert_to_tensor(part, output.dtype) for part, output in zip(vector, outputs)]
+
+
+def _tensorflow_products(function, inputs, vectors):
+    import tensorflow as tf
+
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(inputs)
+        outputs = function(inputs)
+    for vector in vectors:
+        found = tape.gradient(outputs, inputs, _like(vector, outputs), unconnected_gradients="zero")
+        yield [tf.convert_to_tensor(gradient) for gradient in found]
+
+
+def _jax_products(function, inputs, vectors):
+    import jax
+
+    outputs, product = jax.vjp(function, inputs)
+    for vector in vectors:
+        yield product(_like(vector, outputs))[0]
+
+
+def _torch_products(function, inputs, vectors):
+    import torch
+
+    inputs = [array.detach().requires_grad_(True) for array in inputs]
+    outputs = function(inputs)
+    for vector in vectors:
+        pairs = [pair for pair in zip(outputs, _like(vector, outputs)) if pair[0].requires_grad]
+        found = [None] * len(inputs)
+        if pairs:
+            values, weights = zip(*pairs)
+            found = torch.autograd.grad(values, inputs, weights, retain_graph=True, allow_unused=True)
+        yield [torch.zeros_like(array) if part is None else part for array, part in zip(inputs, found)]

@@ -76,28 +76,16 @@ def causality(subject: Subject, causal: str, rng: np.random.Generator) -> Findin
     return _judged(name, subject, worst, note)
 
 
-def mask_polarity(subject: Subject, causal: str | None, rng: np.random.Generator) -> Finding:
-    """Real steps are seen, beside padding too: another first one changes the outputs elsewhere."""
-    least, note = float("inf"), ""
-    for group in subject.groups:
-        first = np.zeros_like(subject.real(group))
-        first[:, 0] = True
-        first &= subject.real(group)
-        found = subject.call(subject.changed(group, first, rng))
-        for number, (own, expected) in enumerate(zip(found, subject.outputs)):
-            follows = subject.follows[number]
-            if follows is not None and follows != group and causal and subject.group_of(causal) == group:
-                continue
-            where = subject.of_interest(number)
-            if where is not None:
-                where = where & ~first if follows == group else where
-                own, expected = own[where], expected[where]
-            if own.size and (change := share(own, expected)) < least:
-                least, note = change, f"the first step of {subject.names[group[0]]} changes nothing elsewhere"
-    if least == float("inf"):
-        return Finding("mask polarity", None, note="no sequence has two real steps")
-    passed = least > 1e-6
-    return Finding("mask polarity", passed, least, "" if passed else note)
+def compiled(subject: Subject) -> Finding:
+    """What Keras compiles for `predict` gives what an eager call gives, of another length too."""
+    worst, note = 0.0, ""
+    for group in [None, *subject.growing]:
+        arrays = subject.arrays if group is None else subject.padded(group, 5)
+        found = subject.difference(subject.compiled_call(arrays), expected=subject.call(arrays))
+        if found > worst:
+            worst = found
+            note = "predict_on_batch" + (f" with 5 steps of padding behind {subject.names[group[0]]}" if group else "")
+    return _judged("compiled equals eager", subject, worst, note)
 
 
 def gradient_of_padding(subject: Subject, rng: np.random.Generator) -> Finding:
@@ -152,22 +140,38 @@ def cached_decoding(subject: Subject, causal: str, cached: Callable[[Any], tuple
 
 def precision(subject: Subject, limit: float) -> Finding:
     """Float32 and the model's policy (of a float32 model: mixed_bfloat16) agree at every step but for rounding."""
-    name, own = "reduced precision", subject.model.dtype_policy.name
-    other = "mixed_bfloat16" if own == "float32" else "float32"
-    copy = in_precision(subject.model, other, subject.nest(subject.arrays))
+    own = subject.model.dtype_policy.name
+    return _in_policy("reduced precision", subject, "mixed_bfloat16" if own == "float32" else "float32", limit)
+
+
+def half_precision(subject: Subject, limit: float) -> Finding:
+    """Under the policy mixed_float16, whose largest number is 65504, the outputs are finite and agree as well."""
+    name, policy = "float16", "mixed_float16"
+    if subject.model.compute_dtype == "float16":
+        finite = subject.difference(subject.outputs) < float("inf")
+        return Finding(name, finite, note="" if finite else "not finite")
+    return _in_policy(name, subject, policy, limit)
+
+
+def _in_policy(name, subject, policy, limit):
+    try:
+        copy = in_precision(subject.model, policy, subject.nest(subject.arrays))
+    except ValueError as error:
+        return Finding(name, None, note=f"not applicable: {error}")
     worst, note = 0.0, ""
     for number, (found, expected) in enumerate(zip(subject.call(subject.arrays, copy), subject.outputs)):
         where = subject.of_interest(number)
         where = np.ones(found.shape[:1], bool) if where is None else where
         scale = max(np.sqrt(np.mean(expected[where] ** 2)), 1e-30)
         if not np.isfinite(found[where]).all():
-            return Finding(name, False, float("inf"), "not finite")
+            return Finding(name, False, float("inf"), f"{policy} is not finite")
         axes = tuple(range(where.ndim, found.ndim))
         errors = np.where(where, np.sqrt(np.mean((found - expected) ** 2, axis=axes)) / scale, 0)
         if errors.max() > worst:
             worst = float(errors.max())
             note = ", at example {}".format(", step ".join(map(str, np.unravel_index(errors.argmax(), errors.shape))))
-    return Finding(name, worst <= limit, worst, f"{own} against {other}{note if worst > limit else ''}")
+    own = subject.model.dtype_policy.name
+    return Finding(name, worst <= limit, worst, f"{own} against {policy}{note if worst > limit else ''}")
 
 
 def saving(subject: Subject) -> Finding:

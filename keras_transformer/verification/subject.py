@@ -26,6 +26,7 @@ class Subject:
 
     def __init__(self, model: keras.Model, inputs: Any, pad_id: int = 0, aligned: Sequence[Sequence[str]] = ()):
         self.model, self.pad_id, self._structure = model, pad_id, inputs
+        self._predict_function = None
         paths, arrays = zip(*tree.flatten_with_path(inputs))
         self.names = ["/".join(map(str, path)) or "inputs" for path in paths]
         self.arrays = [np.asarray(ops.convert_to_numpy(array)) for array in arrays]
@@ -36,6 +37,7 @@ class Subject:
         if not self.groups:
             raise ValueError("`inputs` must hold ids [B, T] or features [B, T, D]. Received no sequence.")
         self.outputs = self.call(self.arrays)
+        self.growing = []  # The groups that can have more steps.
         self.follows = self._followed()
 
     def group_of(self, name: str) -> list[int]:
@@ -50,8 +52,20 @@ class Subject:
 
     def call(self, arrays: Sequence[np.ndarray], model: keras.Model | None = None) -> list[np.ndarray]:
         """The outputs in inference, as float64."""
-        found = tree.flatten((model or self.model)(self.nest(arrays), training=False))
-        return [ops.convert_to_numpy(ops.cast(array, "float32")).astype("float64") for array in found]
+        return _float64((model or self.model)(self.nest(arrays), training=False))
+
+    def compiled_call(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """The outputs of `predict_on_batch`, hence of what Keras compiles, as float64."""
+        model = self.model
+        kept = model.predict_function, model.run_eagerly, model.jit_compile
+        model.predict_function, model.run_eagerly = self._predict_function, False
+        if keras.backend.backend() == "jax":  # Which compiles nothing else.
+            model.jit_compile = True
+        try:
+            return _float64(model.predict_on_batch(self.nest(arrays)))
+        finally:
+            self._predict_function = model.predict_function
+            model.predict_function, model.run_eagerly, model.jit_compile = kept
 
     def real(self, group: Sequence[int], arrays: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """Which steps of a group are no padding, boolean `[B, T]`."""
@@ -77,6 +91,13 @@ class Subject:
                 found[i] = found[i][:, : int(steps[-1]) + 1 if len(steps) else 1]
         return found
 
+    def redrawn(self, rng: np.random.Generator) -> list[np.ndarray]:
+        """The inputs with others at all real steps of all groups."""
+        found = list(self.arrays)
+        for group in self.groups:
+            found[group[0]] = self.changed(group, self.real(group), rng)[group[0]]
+        return found
+
     def changed(self, group: Sequence[int], where: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
         """The inputs with others at some steps `[B, T]` of a group: each id becomes another that occurs there."""
         found, i = list(self.arrays), group[0]
@@ -97,19 +118,25 @@ class Subject:
         group = self.follows[number]
         return None if group is None else self.real(group)
 
-    def difference(self, found: Sequence[np.ndarray], kept: Sequence[np.ndarray | None] | None = None) -> float:
+    def difference(
+        self,
+        found: Sequence[np.ndarray],
+        kept: Sequence[np.ndarray | None] | None = None,
+        expected: Sequence[np.ndarray] | None = None,
+    ) -> float:
         """The largest difference from the outputs at steps of interest, as a share of the largest output there.
 
         Args:
             found: Outputs; of those that follow an input the first T steps are looked at.
             kept: Which steps `[B, T]` to look at instead; None for those of interest.
+            expected: Outputs of other inputs to compare with.
         """
         worst = 0.0
-        for number, (own, expected) in enumerate(zip(found, self.outputs)):
+        for number, (own, other) in enumerate(zip(found, expected or self.outputs)):
             where = self.of_interest(number) if kept is None else kept[number]
             if where is not None:
-                own, expected = own[:, : where.shape[1]][where], expected[where]
-            worst = max(worst, share(own, expected))
+                own, other = (array[:, : where.shape[1]][where] for array in (own, other))
+            worst = max(worst, share(own, other))
         return worst
 
     def _grouped(self, aligned):
@@ -131,12 +158,17 @@ class Subject:
             steps = self.arrays[group[0]].shape[1]
             try:
                 lengths = [output.shape[1:2] for output in self.call(self.padded(group, 3))]
+                self.growing.append(group)
             except Exception:  # Of a length that the model does not take.
                 lengths = [(*output.shape[1:2], *[3] * (output.shape[1:2] == (steps,))) for output in self.outputs]
             for number, output in enumerate(self.outputs):
                 if lengths[number] != output.shape[1:2]:
                     follows[number] = group
         return follows
+
+
+def _float64(outputs):
+    return [ops.convert_to_numpy(ops.cast(array, "float32")).astype("float64") for array in tree.flatten(outputs)]
 
 
 def _rank(array):

@@ -1,13 +1,15 @@
 """All probes on a model, as a table."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
 import numpy as np
 
-from keras_transformer.verification import probes
+from keras_transformer.verification import probes, seeing
 from keras_transformer.verification.copies import first_line
+from keras_transformer.verification.influence import influences
 from keras_transformer.verification.report import Finding, Report
 from keras_transformer.verification.subject import Subject
 
@@ -25,9 +27,10 @@ def verify(
 ) -> Report:
     """Tries what everyone takes for granted of a sequence model, and prints a table of what holds.
 
-    Padding, the rest of the batch and its order change nothing; nothing is seen that comes later; real steps are
-    seen; padding gets no gradient; decoding with a cache, the model in its precision, and the model saved and loaded
-    give the same. The model is called in inference and is left as it was. Axes: B batch, T steps.
+    Padding, the rest of the batch and its order change nothing; nothing is seen that comes later; every real step is
+    seen; padding gets no gradient; compiled calls, decoding with a cache, the model in reduced precision, and the model
+    saved and loaded give the same. Of a model that it does not fit a probe says "not applicable". The model is called
+    in inference and is left as it was. Axes: B batch, T steps.
 
     Args:
         model: Any built Keras model, functional or subclassed, that is called on one nest of arrays.
@@ -57,16 +60,20 @@ def verify(
     if causal is not None:
         subject.group_of(causal)
     rng = np.random.default_rng(seed)
+    seen = functools.cache(lambda: influences(subject, causal, rng))
     tries = [
         ("same answer twice", lambda: probes.repeatability(subject)),
         ("padding invariance", lambda: probes.padding_invariance(subject)),
         ("causality", causal and (lambda: probes.causality(subject, causal, rng))),
         ("batch invariance", lambda: probes.batch_invariance(subject)),
         ("permutation of the batch", lambda: probes.permutation(subject, rng)),
-        ("mask polarity", lambda: probes.mask_polarity(subject, causal, rng)),
+        ("mask polarity", lambda: seeing.mask_polarity(subject, causal, seen())),
+        ("every step is seen", lambda: seeing.every_step(subject, causal, seen(), rng)),
+        ("compiled equals eager", lambda: probes.compiled(subject)),
         ("cached equals uncached", cached and causal and (lambda: probes.cached_decoding(subject, causal, cached))),
         ("gradient of padding is zero", lambda: probes.gradient_of_padding(subject, rng)),
         ("reduced precision", lambda: probes.precision(subject, precision_limit)),
+        ("float16", lambda: probes.half_precision(subject, precision_limit)),
         ("save and reload", lambda: probes.saving(subject)),
     ]
     report = Report(tuple(_tried(name, probe) for name, probe in tries))

@@ -16,15 +16,16 @@ def watched(
 
     Args:
         layers: Of a model that is called eagerly.
-        told: Gets the first argument of the call, and what it returned.
+        told: Gets the first argument of the call, and what it returned. What it returns, if anything, takes the place
+            of the outputs.
     """
 
     def watching(layer, call):
         @functools.wraps(call)
         def wrapper(*args, **kwargs):
             outputs = call(*args, **kwargs)
-            told(layer, args[0] if args else next(iter(kwargs.values()), None), outputs)
-            return outputs
+            instead = told(layer, args[0] if args else next(iter(kwargs.values()), None), outputs)
+            return outputs if instead is None else instead
 
         return wrapper
 

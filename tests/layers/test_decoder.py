@@ -172,7 +172,7 @@ def test_scores_of_any_layer(normalize_first):
         vectors, expected = block(vectors, memory, return_attention_scores=True)
         for index in {i, i - 3}:
             scores = checks.numpy(layer.cross_attention_scores(x, memory, layer=index))
-            np.testing.assert_allclose(scores, checks.numpy(expected), atol=1e-6)
+            np.testing.assert_allclose(scores, checks.numpy(expected.cross_attention), atol=1e-6)
     explicit = layer.cross_attention_scores(
         ops.convert_to_tensor(X),
         ops.convert_to_tensor(VECTORS),

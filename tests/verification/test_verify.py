@@ -15,6 +15,9 @@ BATCH = np.random.default_rng(1).integers(1, 30, (4, 10))
 BATCH[1, 6:] = BATCH[2, 3:] = 0
 
 
+needs_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="no lengths unknown")
+
+
 class Part(keras.layers.Layer):
     """What keeps the mask of what it is called on."""
 
@@ -98,6 +101,34 @@ class ReducedSinusoids(Part):
         return x + ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
 
 
+@REGISTERED
+class Eagerly(Part):
+    """Keeps its mask in eager calls only, as what reads the values of a tensor does."""
+
+    def call(self, x):
+        return x * 1.0
+
+    def compute_mask(self, x, previous_mask=None):
+        compiled = "Tracer" in type(x).__name__ if keras.backend.backend() == "jax" else not hasattr(x, "numpy")
+        return None if compiled else previous_mask
+
+
+@REGISTERED
+class OfKnownLength(Part):
+    """Differs where a graph is made for any length."""
+
+    def call(self, x):
+        return x if x.shape[1] is None else x * 2
+
+
+@REGISTERED
+class Squared(Part):
+    """Divides by a sum of squares that exceeds 65504."""
+
+    def call(self, x):
+        return x / ops.sqrt(ops.sum(ops.square(x * 1000), axis=-1, keepdims=True)) * 1000
+
+
 def model(*faults, causal=False, positions=None, pooled=False):
     keras.utils.set_random_seed(1)
     ids = keras.Input((None,), dtype="int32")
@@ -115,7 +146,7 @@ def test_a_sound_model_passes(options):
     report = verify(model(**options), BATCH, causal=options.get("causal"), show=False)
     tried = {finding.probe for finding in report.findings if finding.passed}
     missing = {"cached equals uncached"} | ({"causality"} if not options.get("causal") else set())
-    assert report.passed and len(tried) == 10 - len(missing), str(report)
+    assert report.passed and len(tried) == 13 - len(missing), str(report)
 
 
 @pytest.mark.parametrize(
@@ -123,7 +154,9 @@ def test_a_sound_model_passes(options):
     [
         (AlwaysDrops, probes.repeatability),
         (WithoutMask, probes.padding_invariance),
-        (Inverted, lambda subject: probes.mask_polarity(subject, None, np.random.default_rng(1))),
+        pytest.param(OfKnownLength, probes.compiled, marks=needs_tensorflow),
+        (Eagerly, probes.compiled),
+        (Squared, lambda subject: probes.half_precision(subject, 0.1)),
         (BatchMean, probes.batch_invariance),
         (RowNumber, lambda subject: probes.permutation(subject, np.random.default_rng(1))),
         (StraightThrough, lambda subject: probes.gradient_of_padding(subject, np.random.default_rng(1))),
@@ -135,6 +168,15 @@ def test_a_planted_fault_is_found(fault, probe):
     found = probe(Subject(model(fault()), BATCH))
     assert found.passed is False and found.difference is not None, found
     assert probe(Subject(model(), BATCH)).passed
+
+
+def test_compiled_calls_leave_the_model_as_it_was():
+    """They are compiled even where the model asks for eager ones."""
+    tried = model(Eagerly())
+    tried.compile(run_eagerly=True)
+    kept = tried.predict_function
+    assert probes.compiled(Subject(tried, BATCH)).passed is False
+    assert tried.run_eagerly and tried.predict_function is kept
 
 
 def test_what_looks_ahead_is_found():

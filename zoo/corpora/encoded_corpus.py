@@ -137,7 +137,7 @@ def encode_corpus(
 
     Args:
         pairs: Iterable of (source, target). If it has a method `numbered`, as the readers of
-            `zoo.translation.data` do, that yields (line, source, target); otherwise pairs are numbered from 1.
+            `zoo.translation.data` do, that yields (line, pair); otherwise pairs are numbered from 1.
         tokenizer: A `zoo.text.tokenizer.Tokenizer`.
         max_tokens: Pairs with more tokens on a side, end token included, are left out; 0 for no limit.
         dropout: Rate of BPE-dropout. If this makes an encoding too long, the encoding without dropout is used, so
@@ -229,7 +229,7 @@ class _RowWriter:
 def numbered(pairs: Pairs) -> typing.Iterator[tuple[int, str, str]]:
     """Iterates over (line, source, target) of each pair."""
     if hasattr(pairs, "numbered"):
-        return pairs.numbered()
+        return ((line, *pair) for line, pair in pairs.numbered())
     return ((number, source, target) for number, (source, target) in enumerate(pairs, start=1))
 
 

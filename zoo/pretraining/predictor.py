@@ -1,4 +1,4 @@
-"""An encoder that was pretrained to predict masked tokens."""
+"""The predictor of masked tokens."""
 
 import numpy as np
 from keras import ops
@@ -12,18 +12,16 @@ from zoo.models.compiling import compile_function
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.serving.encoder_predictor import PROBES
 from zoo.serving.predictor import Predictor
-from zoo.serving.saved_model import refuse
+from zoo.serving.saved_model import raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 
 class MaskedEncoder(Predictor, PretrainedEncoder):
-    """A `PretrainedEncoder` that still has the output of its pretraining.
+    """Predicts masked tokens with a `zoo.models.masked_language_model.MaskedLanguageModel`, and encodes texts.
 
     Args:
-        model: The Keras model.
-        tokenizer: Its vocabulary.
-        max_tokens: Longer texts are cut.
-        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
+        model, tokenizer, card: As for `Predictor`.
+        max_tokens: Maximum number of tokens of a text; longer texts are truncated.
     """
 
     task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
@@ -36,10 +34,10 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
         self._predict_masked = compile_function(model, self._masked_predictions)
 
     def predict_masked(self, rows: TokenRows, masker) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Predicts the tokens that `masker`, a `zoo.tf.masking.TokenMasker`, hides in some rows.
+        """Predicts the tokens of some rows that `masker`, a `zoo.tf.masking.TokenMasker`, masks.
 
         Returns:
-            The hidden tokens, the predicted ones, and the log-probabilities of the hidden ones, each `[M]`.
+            The masked tokens, the predicted ones, and the log-probabilities of the masked ones, each `[M]`.
         """
         found = []
         for number, chunk in enumerate(length_sorted_chunks(rows.lengths, self.batch_tokens)):
@@ -63,11 +61,11 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
         return EmbeddingService(self, limits)
 
     def _check_service(self, limits, folder):
-        """The SavedModel must compute the same embeddings."""
+        """Checks that the SavedModel computes the same embeddings."""
         import tensorflow as tf
 
         found = tf.saved_model.load(str(folder)).signatures["serving_default"](tf.constant(PROBES))
         expected = self.embed(PROBES)
         if not np.allclose(found["embeddings"], expected, rtol=0, atol=1e-4):
-            refuse("encoder", PROBES, expected, found["embeddings"].numpy())
+            raise_mismatch("encoder", PROBES, expected, found["embeddings"].numpy())
         return {}

@@ -24,8 +24,8 @@ class Checkpoint:
     """Content of a checkpoint folder.
 
     Args:
-        card: Description: `name`, `task`, `data`, `licence`, `recipe`, `seed`, `command`, `parameters`, `scores` and,
-            once written, `files` (SHA-256 of each other file). Only `task` is required.
+        card: Description: `name`, `task`, `data`, `licence`, `licence_short` (one word), `recipe`, `seed`, `command`,
+            `parameters`, `scores` and, once written, `files` (SHA-256 of each other file). Only `task` is required.
         config: Sizes of the model.
         arrays: Weights by name.
         vocabulary: Serialized vocabulary; see `zoo.text.vocabularies`.

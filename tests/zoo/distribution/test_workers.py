@@ -16,7 +16,7 @@ from zoo.corpora.batching import BatchStream, token_batches
 from zoo.distribution.cluster import read_cluster
 from zoo.distribution.exiting import WorkerFailure
 from zoo.distribution.workers import Workers, lost_worker_errors
-from zoo.training.micro_batches import micro_batches, own_shares
+from zoo.training.micro_batches import local_shares, micro_batches
 from zoo.training.runs import prepare_folder, run_vocabulary
 from zoo.training.trainer import teacher_forced
 from zoo.translation.recipes import RECIPES
@@ -78,8 +78,8 @@ def test_workers_with_other_content_are_named():
     assert all("same corpus" in str(error) and "on worker 1, 3." in str(error) for error in errors)
 
 
-@pytest.mark.parametrize("count, devices, of_device", [(1, 1, True), (2, 1, True), (3, 2, True), (3, 2, False)])
-def test_shares_partition_the_corpus(count, devices, of_device):
+@pytest.mark.parametrize("count, devices, by_device", [(1, 1, True), (2, 1, True), (3, 2, True), (3, 2, False)])
+def test_shares_partition_the_corpus(count, devices, by_device):
     corpus = trainer_checks.corpus()
     expected, found = collections.Counter(), collections.Counter()
     for batch in token_batches(corpus, 64, seed=3):
@@ -89,7 +89,7 @@ def test_shares_partition_the_corpus(count, devices, of_device):
         workers = Workers(index, count, devices)
         batches = map(teacher_forced, token_batches(corpus, 64, seed=3))
         examples = micro_batches(batches, 2, workers.replicas, lambda tokens: None)
-        shares = [*own_shares(examples, workers, of_device)]
+        shares = [*local_shares(examples, workers, by_device)]
         sizes.add(len(shares))
         for inputs, labels, weights in shares:
             assert len(labels) == len(weights) == len(inputs["source"])
@@ -111,7 +111,7 @@ def test_shares_of_a_resumed_stream():
     def third(start, skip):
         stream = BatchStream(trainer_checks.corpus(), 64, seed=3, start=start)
         examples = micro_batches(map(teacher_forced, stream), 1, 2, lambda tokens: None)
-        shares = own_shares(examples, Workers(1, 2), True)
+        shares = local_shares(examples, Workers(1, 2), True)
         return [next(shares) for _ in range(skip + 1)][-1]
 
     for one, other in zip(third((0, 0), 2), third((0, 2), 0)):

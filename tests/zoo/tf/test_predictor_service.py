@@ -158,6 +158,6 @@ def test_an_export_with_other_results_is_not_kept(make, tmp_path, monkeypatch):
     original = make("subwords")
     own = original.softmax
     monkeypatch.setattr(original, "softmax", lambda *ids: own(*ids)[..., ::-1])
-    with pytest.raises(RuntimeError, match="differs from its model for .*so it was not kept"):
+    with pytest.raises(RuntimeError, match="differs from its model for .*so it was deleted"):
         original.export(tmp_path / "model")
     assert not os.listdir(tmp_path)

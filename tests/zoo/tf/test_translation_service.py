@@ -57,14 +57,14 @@ def test_a_text_over_the_limit_affects_no_other_call(served):
 def test_an_export_that_exceeds_its_time_limit_is_not_kept(trained, tmp_path):
     card = trained.translator.export(tmp_path / "model", max_seconds=60, text=False)
     assert card["limits"] == {"max_bytes": 100_000, "max_seconds": 60}
-    with pytest.raises(ValueError, match="was not kept.*at most 1e-06 seconds"):
+    with pytest.raises(ValueError, match="at most 1e-06 seconds.*it was deleted"):
         trained.translator.export(tmp_path / "hasty", max_seconds=1e-6, text=False)
     assert os.listdir(tmp_path) == ["model"]
 
 
 def test_texts_too_long_to_align_have_no_links(trained, tmp_path, monkeypatch):
     """Tests a long text between others, with the service and with the translator."""
-    monkeypatch.setattr(alignment, "LONGEST", 30)
+    monkeypatch.setattr(alignment, "MAX_ALIGNED_TOKENS", 30)
     search = {"beam_size": 1, "length_penalty": 0, "num_return": 1}
     service = export.translation_service(trained.translator, Limits(), search, alignments=True, text=True)
     texts = ["mano tek", "niva gat " * 40, "luri soba pim."]
@@ -129,7 +129,7 @@ def test_the_card_has_the_score_of_the_export(exported, trained, corpus):
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["a probe", "the score"])
 def test_an_export_with_other_translations_is_not_kept(fault, trained, corpus, tmp_path, monkeypatch):
-    real = export.served_translate
+    real = export.load_exported
 
     def faulty(*arguments):
         def served(texts):
@@ -138,8 +138,8 @@ def test_an_export_with_other_translations_is_not_kept(fault, trained, corpus, t
 
         return served
 
-    monkeypatch.setattr(export, "served_translate", faulty)
-    with pytest.raises(RuntimeError, match="so it was not kept"):
+    monkeypatch.setattr(export, "load_exported", faulty)
+    with pytest.raises(RuntimeError, match="so it was deleted"):
         trained.translator.export(tmp_path / "model", text=False, pairs=corpus.test[:10])
     assert not os.listdir(tmp_path)
 
@@ -151,6 +151,6 @@ def test_impossible_exports_are_refused(trained, tmp_path):
         trained.translator.export(tmp_path / "there")
     with pytest.raises(ValueError, match="`num_return` from 1 to `beam_size`"):
         trained.translator.export(tmp_path / "new", num_return=5)
-    with pytest.raises(ValueError, match="Alignments are between words"):
+    with pytest.raises(ValueError, match="`alignments` are between words"):
         trained.translator.export(tmp_path / "new", alignments=True, text=False)
     assert os.listdir(tmp_path) == ["there"] and os.listdir(tmp_path / "there") == ["thesis.txt"]

@@ -1,0 +1,22 @@
+"""Products with Jacobians that are known."""
+
+import numpy as np
+from keras import ops
+
+from keras_transformer.ops.gradients import vector_jacobian_products
+
+
+def test_products_of_a_bilinear_function():
+    """Of y = A B and of z = sum(A), which does not depend on B."""
+    rng = np.random.default_rng(1)
+    a, b = (rng.normal(size=shape).astype("float32") for shape in ((3, 5), (5, 2)))
+    vectors = [[rng.normal(size=(3, 2)), np.float32(0)], [np.zeros((3, 2)), np.float32(2)]]
+
+    def function(inputs):
+        return [inputs[0] @ inputs[1], ops.sum(inputs[0])]
+
+    found = vector_jacobian_products(function, [ops.convert_to_tensor(a), ops.convert_to_tensor(b)], vectors)
+    np.testing.assert_allclose(found[0][0], vectors[0][0] @ b.T, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found[0][1], a.T @ vectors[0][0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found[1][0], np.full((3, 5), 2))
+    np.testing.assert_allclose(found[1][1], np.zeros((5, 2)))

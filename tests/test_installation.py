@@ -1,0 +1,72 @@
+"""What the wheel installs, and what users see beside the Keras 2 project of the same import name."""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import zipfile
+
+import pytest
+
+ROOT = pathlib.Path(__file__).parent.parent
+CONFLICT = "Two packages claim the name `keras_transformer`"
+ADVICE = "pip uninstall keras-transformer"
+
+
+def run(folder, *arguments):
+    """A Python process that finds packages in a folder first, and at last in that of these sources."""
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), str(ROOT)])}
+    return subprocess.run([sys.executable, *arguments], env=environment, cwd="/", capture_output=True, text=True)
+
+
+def add_other_distribution(folder):
+    info = folder / "keras_transformer-0.40.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: keras-transformer\nVersion: 0.40.0\n")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sources")
+    for name in ("keras_transformer", "zoo"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("weights", "__pycache__"))
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", folder / "wheels", folder], check=True, capture_output=True, timeout=120)
+    (found,) = (folder / "wheels").iterdir()
+    return found
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_two_packages_and_nothing_else(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        entries = {name.split("/")[0] for name in archive.namelist()}
+    metadata = {name for name in entries if name.endswith(".dist-info")}
+    assert len(metadata) == 1 and entries - metadata == {"keras_transformer", "zoo"}
+
+
+def test_the_other_distribution_installed_first_is_reported(tmp_path):
+    add_other_distribution(tmp_path)
+    result = run(tmp_path, "-c", "import keras_transformer")
+    last = result.stderr.strip().splitlines()[-1]
+    assert result.returncode == 1 and last.startswith(f"ImportError: {CONFLICT}")
+    assert "keras-transformer 0.40.0" in last and ADVICE in last
+
+
+@pytest.mark.slow
+def test_the_other_distribution_installed_last_is_reported(wheel, tmp_path):
+    """Its `__init__.py` has replaced that of the library."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    code = "import zoo, warnings; warnings.simplefilter('error'); import zoo.__main__"
+    assert not run(tmp_path, "-c", code).stderr
+    add_other_distribution(tmp_path)
+    (tmp_path / "keras_transformer/__init__.py").write_text("import keras.missing_since_version_3\n")
+    result = run(tmp_path, "-c", code)
+    assert result.returncode == 0 and f"RuntimeWarning: {CONFLICT}" in result.stderr and ADVICE in result.stderr
+    result = run(tmp_path, "-m", "zoo", "doctor")
+    assert result.returncode == 1
+    (line,) = [line for line in result.stdout.splitlines() if "import name keras_transformer" in line]
+    assert line.startswith("ILL") and CONFLICT in line
