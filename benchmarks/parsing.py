@@ -9,7 +9,7 @@ import statistics
 import time
 
 import zoo
-from zoo.parsing import parser as span_parser
+from zoo.parsing import predictor as span_parser
 from zoo.parsing.data import TreeReader
 from zoo.parsing.predictor import TreeParser
 

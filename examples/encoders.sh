@@ -1,5 +1,6 @@
 #!/bin/sh
-# The trainings behind the README's table of classifiers and taggers, on two CPU cores. Run again, it goes on.
+# The training runs behind the results in docs/classification.md, docs/labelling.md and docs/pretraining.md, on two CPU
+# cores. Run again, it goes on.
 #
 #     export KERAS_TRANSFORMER_DATA=...       # holds classification/{sst2,trec,imdb} and labelling/masc_pos
 #     sh examples/encoders.sh scratch         # from random weights; what is shipped is among them

@@ -30,6 +30,7 @@ CARD = {
     "target_language": "de",
     "data": "Multi30k, task 1, training set (29,000 pairs), the organisers' tokenised lower-cased files",
     "licence": "research, non-commercial (Flickr30k captions; Elliott et al. 2016)",
+    "licence_short": "non-commercial",
     "text": "Moses-tokenised, lower-cased, normalised, in and out",
     "bleu": {"tokenize": "none", "lowercase": True},
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The trainings behind the README's table of parsers, on two CPU cores. Run again, it goes on.
+# The training runs behind the results in docs/parsing.md, on two CPU cores. Run again, it goes on.
 #
 #     export KERAS_TRANSFORMER_DATA=...      # holds parsing/{genia,craft}
 #     sh examples/parsing.sh scratch         # span parser of GENIA from random weights, in two trainings: what is shipped

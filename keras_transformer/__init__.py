@@ -6,6 +6,7 @@ if _message := _name_conflict():  # Before the imports, which may fail in files 
     raise ImportError(_message)
 
 from keras_transformer.layers.attention_pooling import AttentionPooling
+from keras_transformer.layers.block import BlockScores
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
@@ -22,6 +23,7 @@ from keras_transformer.verification import verify
 __all__ = [
     "AttentionPooling",
     "BlockCache",
+    "BlockScores",
     "Decoder",
     "DecoderBlock",
     "Encoder",

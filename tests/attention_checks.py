@@ -1,4 +1,4 @@
-"""An attention layer of odd sizes, its inputs, and what NumPy makes of them."""
+"""An attention layer with distinct sizes, its inputs, and its outputs computed by NumPy."""
 
 import layer_checks as checks
 import numpy as np
@@ -15,7 +15,7 @@ def make(**kwargs):
 
 
 def ready(query_width=D, value_width=MEMORY, key_width=None, **kwargs):
-    """A built layer with random weights and biases."""
+    """Returns a built layer with random weights and biases."""
     layer = make(**kwargs)
     layer.build((B, T, query_width), (B, S, value_width), (B, S, key_width or value_width))
     return checks.randomize(layer)

@@ -1,4 +1,6 @@
-"""Several logical devices, so that strategies can be tested on one CPU."""
+"""Several logical devices, so that strategies can be tested on one CPU, and fewer searches for garbage."""
+
+import gc
 
 import keras
 
@@ -7,3 +9,10 @@ if keras.backend.backend() == "tensorflow":
 
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
+
+
+def pytest_collection_finish():
+    """Takes what was imported out of all later searches for garbage, which tracing would start thousands of times."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 10, 10)

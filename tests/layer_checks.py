@@ -1,4 +1,4 @@
-"""What every layer must do whatever it computes, and the few differences between backends in one place."""
+"""Checks that all layers must pass, and the differences between backends."""
 
 import json
 
@@ -21,12 +21,12 @@ def array(*shape, seed=0, scale=1.0):
 
 
 def lengths_mask(lengths, steps):
-    """Boolean `[B, T]`, True at the first `lengths[b]` steps."""
+    """Returns a boolean mask `[B, T]`, True at the first `lengths[b]` steps."""
     return np.arange(steps) < np.array(lengths)[:, None]
 
 
 def randomize(layer, seed=0, scale=0.3):
-    """Random values for every weight, so that no bias is 0 and no scale is 1; returns the layer.
+    """Assigns random values to all weights, so that no bias is 0 and no scale is 1; returns the layer.
 
     Scales stay around 1: with small ones a deep stack would forget its inputs, and any test of them would pass.
     """
@@ -37,14 +37,14 @@ def randomize(layer, seed=0, scale=0.3):
 
 
 def numpy(x):
-    """Tensor to NumPy, half precision as float32."""
+    """Converts a tensor to NumPy, half precision to float32."""
     if "float" in keras.backend.standardize_dtype(x.dtype):
         x = ops.cast(x, "float32")
     return ops.convert_to_numpy(x)
 
 
 def with_mask(x, mask):
-    """The array as a tensor that carries a mask, as if from `Embedding(mask_zero=True)`."""
+    """Converts an array to a tensor that carries a mask, as from `Embedding(mask_zero=True)`."""
     return _Attach(name="attach")(x, ops.convert_to_tensor(mask))
 
 
@@ -65,14 +65,14 @@ def compiled(function):
 
 
 def run(function, *arrays):
-    """`function` of tensors, compiled where that is the quicker way to run it once."""
+    """Calls a function of tensors, compiled where that is faster for one call."""
     if keras.backend.backend() == "jax":
         function = compiled(function)
     return function(*[ops.convert_to_tensor(x) for x in arrays])
 
 
 def gradients(loss, arrays, layer=None):
-    """NumPy gradients of `loss(*arrays)` by the arrays, then by the layer's weights."""
+    """Computes NumPy gradients of `loss(*arrays)` by the arrays and by the weights of the layer."""
     weights = [] if layer is None else layer.trainable_weights
     tensors = [ops.convert_to_tensor(x) for x in arrays]
     if keras.backend.backend() == "tensorflow":
@@ -145,7 +145,7 @@ def check_saving(make, *inputs, folder, **arguments):
 
 
 def reloaded(model, folder):
-    """The model after a trip through a `.keras` file."""
+    """Saves a model to a `.keras` file and loads it."""
     model.save(folder / "model.keras")
     return keras.models.load_model(folder / "model.keras")
 
@@ -195,7 +195,7 @@ def _check_half_precision(make, policy, layer, inputs, arguments, expected, tole
 
 
 class _Attach(keras.layers.Layer):
-    """Hands `mask` through `compute_mask`, the one public way to attach it."""
+    """Passes `mask` through `compute_mask`, the only public way to attach it."""
 
     def call(self, inputs, mask):
         self.mask = mask
@@ -222,13 +222,13 @@ class MaskProbe(keras.layers.Layer):
 
 
 def mask_of(x):
-    """The mask a tensor carries, as NumPy, or None."""
+    """Returns the mask that a tensor carries, as NumPy, or None."""
     mask = masks.attached_mask(x)
     return None if mask is None else ops.convert_to_numpy(mask)
 
 
 def mask_of_beams(batch, length, beams):
-    """What beams that never change their order see of the slots of a cache; None for one beam."""
+    """Returns the cache mask of beams that never change their order; None for one beam."""
     if beams == 1:
         return None
     ancestors = ops.tile(ops.arange(beams, dtype="int32")[:, None], (batch, length))

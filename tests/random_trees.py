@@ -1,4 +1,4 @@
-"""Random constituency trees: any, as a strategy of hypothesis, and those of a small grammar."""
+"""Random constituency trees: a strategy of hypothesis, and a small grammar."""
 
 import hypothesis.strategies as st
 from nltk.tree import Tree

@@ -18,10 +18,10 @@ def mirrored():
 
 
 def run_with_four_replicas(*files, tests):
-    """Runs the tests of `files` that -k `tests` selects in a process where REPLICAS is 4; they must pass."""
+    """Runs the quick tests of `files` that -k `tests` selects in a process where REPLICAS is 4; they must pass."""
     if REPLICAS == 4:
         return
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, "-k", tests, "-m", "not slow"]
     environment = {**os.environ, "TEST_REPLICAS": "4"}
     root = pathlib.Path(__file__).parents[1]
     result = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True)

@@ -3,7 +3,7 @@
 import gzip
 import os
 import pathlib
-import subprocess
+import runpy
 import sys
 
 import pytest
@@ -15,20 +15,18 @@ SHOWN = {
 }
 
 
-def smoke(name, folder, *options):
-    """What the example prints; it may leave nothing in the folder it is run in."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-    result = subprocess.run(
-        [sys.executable, ROOT / "examples" / name, "--smoke", *options],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=environment,
-        timeout=400,
-    )
-    assert result.returncode == 0, result.stderr
-    assert not os.listdir(folder)
-    return result.stdout
+@pytest.fixture
+def smoke(tmp_path, monkeypatch, capsys):
+    """`smoke(name, *options)` returns what the example prints; it may leave nothing in the folder it is run in."""
+
+    def run(name, *options):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", [name, "--smoke", *map(str, options)])
+        runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+        assert not os.listdir(tmp_path)
+        return capsys.readouterr().out
+
+    return run
 
 
 def test_every_example_is_tested():
@@ -37,13 +35,13 @@ def test_every_example_is_tested():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
-def test_number_examples(name, tmp_path):
+def test_number_examples(name, smoke):
     pytest.importorskip("num2words", reason="num2words is not installed")
-    assert SHOWN[name] in smoke(name, tmp_path)
+    assert SHOWN[name] in smoke(name)
 
 
 @pytest.mark.slow
-def test_multi30k_takes_further_files_and_the_other_direction(tmp_path, tmp_path_factory):
+def test_multi30k_takes_further_files_and_the_other_direction(smoke, tmp_path_factory):
     tok = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", ""), "translation", "multi30k", "tok")
     if not tok.is_dir():
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k/tok")
@@ -51,7 +49,7 @@ def test_multi30k_takes_further_files_and_the_other_direction(tmp_path, tmp_path
     more = [folder / f"more.{language}" for language in ("de", "en")]
     for path, text in zip(more, ("ein hund .\nzwei hunde .\n", "a dog .\ntwo dogs .\n")):
         path.write_text(text, "utf-8")
-    printed = smoke("multi30k.py", tmp_path, "--reverse", "--more", *more)
+    printed = smoke("multi30k.py", "--reverse", "--more", *more)
     assert "test2016, length penalty " in printed
     assert "202 pairs" in printed, "the further pairs are missing"
     with gzip.open(tok / "val.lc.norm.tok.de.gz", "rt", encoding="utf-8") as file:

@@ -40,7 +40,7 @@ REAL = ModelConfig(
 
 
 class Bag(keras.Model):
-    """A small model, from the mean of the source and one target token to the next, that may run without a graph."""
+    """Predicts the next target token from the mean of the source and the last target token, with or without a graph."""
 
     def __init__(self, dropout=0.0, eager=True, **arguments):
         super().__init__(name="bag", **arguments)
@@ -86,7 +86,7 @@ def make_real(dropout, precision="float32"):
 
 
 def batch_of(pairs):
-    """Pairs of ids, padded together."""
+    """Pads pairs of ids to a batch."""
     rows = [[*source, 3] for source, _ in pairs], [[2, *target, 3] for _, target in pairs]
     return {name: padded(side) for name, side in zip(("source", "target"), rows)}
 
@@ -148,12 +148,12 @@ class Interruption(Exception):
     pass
 
 
-def interrupted_at(looks):
-    """An `evaluate` that fails at the given look."""
+def interrupted_at(evaluation):
+    """Returns an `evaluate` that raises at the n-th evaluation."""
     counter = itertools.count(1)
 
     def evaluate(model):
-        if next(counter) == looks:
+        if next(counter) == evaluation:
             raise Interruption
         return {"score": float(np.asarray(model.trainable_weights[0])[5, 0])}
 
@@ -161,7 +161,7 @@ def interrupted_at(looks):
 
 
 def run_interrupted(make_model, folder, stops, **changes):
-    """Trains in as many runs as there are `stops`, and one more; returns the last trainer and its weights."""
+    """Trains with an interruption at each of `stops`; returns the last trainer and its weights."""
     for number, stop in enumerate([*stops, 0]):
         keras.utils.set_random_seed(100 + number)  # A new process would have another state here.
         trainer = Trainer(make_model(), dataclasses.replace(CONFIG, **changes), folder, interrupted_at(stop))

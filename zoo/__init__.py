@@ -17,16 +17,16 @@ if _message := name_conflict():  # No error, so that `python -m zoo doctor` can 
 
 
 def tasks() -> tuple[str, ...]:
-    """Returns the names of the tasks: the folders of this package that have a command line of their own."""
+    """Returns the names of the tasks, which are the folders of this package with a `__main__.py`."""
     return tuple(sorted(path.parent.name for folder in __path__ for path in pathlib.Path(folder).glob("*/__main__.py")))
 
 
 def load(name_or_folder: str | os.PathLike):
-    """Loads a checkpoint by name, from a folder or from an address; its card names the task, the task builds the model.
+    """Loads a checkpoint by name, from a folder or from an address.
 
     Args:
-        name_or_folder: A name that `zoo.list()` has or that is found below the address `KERAS_TRANSFORMER_ZOO`, a
-            folder, or an address as of `zoo.storage.downloads.fetch`.
+        name_or_folder: A name from `zoo.list()` or below the address `KERAS_TRANSFORMER_ZOO`, a folder, or an address
+            as for `zoo.storage.downloads.fetch`.
 
     Returns:
         A `zoo.serving.predictor.Predictor`: for `translation` a `Translator`, for `classification` a `TextClassifier`,
@@ -34,17 +34,20 @@ def load(name_or_folder: str | os.PathLike):
         `predictor.py` in the folder of the task.
 
     Raises:
-        ValueError: If there is no such checkpoint, or a file of it is missing or altered.
+        ValueError: If there is no such checkpoint, its task is unknown, or one of its files is missing or altered.
     """
     checkpoint = checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
     task = checkpoint.card["task"]
     if task not in tasks():
-        raise ValueError(f"Unknown task {task!r}. This version knows: {', '.join(tasks())}.")
+        raise ValueError(
+            f"The task of a checkpoint must be one of {', '.join(tasks())}. Received: {task!r}. Update this package or "
+            "choose another checkpoint."
+        )
     return importlib.import_module(f"zoo.{task}.task").from_checkpoint(checkpoint)
 
 
 def list() -> list[dict]:
-    """Cards of the shipped checkpoints, each with its `name` and its `megabytes` on disk."""
+    """Returns the cards of the checkpoints in this package, each with its `name` and its `megabytes` on disk."""
     cards = []
     for name, folder in checkpoints.shipped_checkpoints().items():
         size = sum(file.stat().st_size for file in folder.iterdir())

@@ -1,11 +1,13 @@
-"""Command line: `python -m zoo list | check | doctor | plan`."""
+"""Command line: `python -m zoo list | show | check | doctor | plan`."""
 
 import argparse
 import importlib
+import json
 import os
 import pathlib
 import sys
 import tempfile
+from collections.abc import Iterator
 
 import rich.console
 import rich.table
@@ -15,25 +17,43 @@ from zoo.commands import command_line
 from zoo.commands.command_line import add_command
 from zoo.text.terminal import table_cell
 
+FIRST_SHOWN = ("name", "task", "data", "licence", "scores", "parameters")
+SCORE = {"value", "metric", "data", "signature"}
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs a command; returns the exit status: 1 if something is not well, 2 for what the caller can mend."""
-    return command_line.run(_parser(), arguments, backend=False)
+    return command_line.run(parser(), arguments, backend=False)
 
 
 def run_list(options) -> None:
-    """Shows the checkpoints that come with the package."""
-    cards = zoo.list()
-    # In the narrowest terminal too, a name is whole: it is what `zoo.load` takes.
-    width = max((len(card["name"]) for card in cards), default=4)
-    name = rich.table.Column("name", min_width=width, no_wrap=True)
-    about = rich.table.Column("data, their licence, scores", overflow="fold")
-    table = rich.table.Table(name, "parameters", "MB", about, show_lines=True)
-    for card in cards:
-        scores = [_told(score) for score in card.get("scores", [])]
-        lines = [str(card.get(key, "unknown")) for key in ("data", "licence")] + scores
-        texts = card["name"], f"{card['parameters']:,}", str(card["megabytes"]), "\n".join(lines)
-        table.add_row(*map(table_cell, texts))
+    """Lists the checkpoints that come with the package: parameters, megabytes on disk, score, licence of the data."""
+    right = {"justify": "right", "no_wrap": True}
+    columns = [
+        rich.table.Column("task/name", no_wrap=True),
+        rich.table.Column("parameters", **right),
+        rich.table.Column("MB", **right),
+        rich.table.Column("score", no_wrap=True),
+        rich.table.Column("licence", no_wrap=True),
+    ]
+    table = rich.table.Table(*columns, box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for card in zoo.list():
+        score = "{value:.2f} {metric}".format(**card["scores"][0]) if card.get("scores") else "unknown"
+        licence = card.get("licence_short") or card.get("licence", "unknown")
+        row = card["name"], f"{card['parameters']:,}", str(card["megabytes"]), score, str(licence)
+        table.add_row(*map(table_cell, row))
+    console = rich.console.Console()
+    console.print(table)
+    console.print("\nAll about one of them: python -m zoo show NAME", highlight=False)
+
+
+def run_show(options) -> None:
+    """Prints the card of a checkpoint: data, licence, scores, recipe, labels, hashes of the files."""
+    card = zoo.checkpoints.read_card(zoo.checkpoints.find(options.name))
+    first = {key: card[key] for key in FIRST_SHOWN if key in card}
+    table = rich.table.Table.grid(rich.table.Column(no_wrap=True), rich.table.Column(overflow="fold"), padding=(0, 2))
+    for name, value in _card_rows({**first, **card}):
+        table.add_row(table_cell(name), table_cell(value))
     rich.console.Console().print(table)
 
 
@@ -87,15 +107,47 @@ def _show(symptoms):
     return int(failed)
 
 
-def _told(score):
+def _card_rows(values: dict, indent: str = "") -> Iterator[tuple[str, str]]:
+    """Name and text of each line that shows the values of a card; what is inside a value is indented below it."""
+    for name, value in values.items():
+        if isinstance(value, dict):
+            yield f"{indent}{name}", ""
+            yield from _card_rows(value, f"{indent}  ")
+        else:
+            first, *others = _lines(name, value) or [""]
+            yield f"{indent}{name}", first
+            yield from (("", line) for line in others)
+
+
+def _lines(name, value):
+    items = value if isinstance(value, list) else []
+    if name == "scores" and all(isinstance(score, dict) and score.keys() >= SCORE for score in items):
+        return [_score_line(score) for score in items]
+    if items and all(isinstance(item, str) for item in items):
+        return value if name in ("texts", "answers") else [" ".join(map(_quoted, value))]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [f"{value:,}"]
+    return [value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)]
+
+
+def _quoted(label):
+    """The label in quotation marks if it is empty or has spaces, as chains of labels in parsing have."""
+    return label if len(label.split()) == 1 else json.dumps(label, ensure_ascii=False)
+
+
+def _score_line(score):
+    interval = f" ± {score['interval']:.2f}" if "interval" in score else ""
     search = f", beam {score['beam_size']}, length penalty {score['length_penalty']}" if "beam_size" in score else ""
-    return f"{score['value']:.2f} {score['metric']}, {score['data']}: {score['signature']}{search}"
+    return f"{score['value']:.2f}{interval} {score['metric']}, {score['data']}: {score['signature']}{search}"
 
 
-def _parser():
-    parser = argparse.ArgumentParser(prog="python -m zoo", description=__doc__)
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+def parser() -> argparse.ArgumentParser:
+    """Returns the parser of all commands."""
+    found = argparse.ArgumentParser(prog="python -m zoo", description=__doc__)
+    commands = found.add_subparsers(required=True, metavar="COMMAND")
     add_command(commands, "list", run_list)
+    show = add_command(commands, "show", run_show)
+    show.add_argument("name", metavar="NAME", help="name, folder or address of a checkpoint")
     check = add_command(commands, "check", run_check)
     check.add_argument("names", nargs="*", help="names or folders; all that come with the package by default")
     check.add_argument("--scores", action="store_true", help="evaluate each on its dev set, which takes minutes")
@@ -105,7 +157,7 @@ def _parser():
     plan = add_command(commands, "plan", run_plan)
     plan.add_argument("task", choices=zoo.tasks())
     plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
-    return parser
+    return found
 
 
 if __name__ == "__main__":

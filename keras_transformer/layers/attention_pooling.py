@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops import masks
-from keras_transformer.ops.attention import MASKED_SCORE
+from keras_transformer.ops.attention import MASKED_SCORE, softmax
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -56,7 +56,7 @@ class AttentionPooling(keras.layers.Layer):
         scores = ops.cast(scores, "float32")  # Half precision loses long averages.
         if mask is not None:
             scores = ops.where(mask[:, None, :], scores, MASKED_SCORE)
-        weights = ops.cast(ops.softmax(scores), heads.dtype)
+        weights = ops.cast(softmax(scores), heads.dtype)
         return ops.reshape(ops.einsum("bnt,btnh->bnh", weights, heads), (batch, width))
 
     def compute_mask(self, inputs, previous_mask=None):

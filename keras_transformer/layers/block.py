@@ -1,5 +1,7 @@
 """What encoder and decoder blocks have in common: their arguments and how they make their parts."""
 
+from typing import Any, NamedTuple
+
 import keras
 
 from keras_transformer.layers.feed_forward import FeedForward
@@ -7,8 +9,27 @@ from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.residual import Residual
 
 
+def returned(outputs: Any, *others: Any) -> Any:
+    """What a block or stack returns: `outputs` alone, or a tuple with those of scores and cache that are not None."""
+    others = [x for x in others if x is not None]
+    return (outputs, *others) if others else outputs
+
+
+class BlockScores(NamedTuple):
+    """The attention weights of one DecoderBlock, float32 `[B, N, T, S]` each."""
+
+    self_attention: Any
+    cross_attention: Any
+
+
 class TransformerBlock(keras.layers.Layer):
-    """Base of EncoderBlock and DecoderBlock, which document the arguments; not used by itself."""
+    """Base of EncoderBlock and DecoderBlock, which document the arguments; not used by itself.
+
+    A block with another attention names its `attention_class` (a `MultiHeadAttention` of the same arguments), or
+    overrides `_make_attention`; a stack of such blocks names its `block_class`.
+    """
+
+    attention_class = MultiHeadAttention
 
     def __init__(
         self,
@@ -54,6 +75,12 @@ class TransformerBlock(keras.layers.Layer):
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask
 
+    def compute_output_shape(self, inputs_shape, memory_shape=None):
+        return inputs_shape
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
+
     def _build_common(self, inputs_shape):
         """Builds self-attention and feed-forward; called by `build`, where the width is known."""
         width = inputs_shape[-1]
@@ -68,8 +95,29 @@ class TransformerBlock(keras.layers.Layer):
         self.feed_forward.build(inputs_shape)
         self.feed_forward_residual.build(inputs_shape)
 
+    def _attend_to_self(self, inputs, return_attention_scores, cache, packing, **arguments):
+        """The residual around self-attention: its outputs, weights or None, and new cache or None."""
+        query = self.self_attention_residual.prepare(inputs)
+        attended = self.self_attention(
+            query,
+            query,
+            return_attention_scores=return_attention_scores,
+            cache=cache,
+            packing=packing,
+            value_packing=packing,
+            **arguments,
+        )
+        attended, *others = attended if isinstance(attended, tuple) else (attended,)
+        scores = others.pop(0) if return_attention_scores else None
+        return self.self_attention_residual(inputs, attended), scores, others[0] if others else None
+
+    def _feed_forward(self, x):
+        """The residual around the feed-forward layer."""
+        return self.feed_forward_residual(x, self.feed_forward(self.feed_forward_residual.prepare(x)))
+
     def _make_attention(self, width, name):
-        return MultiHeadAttention(
+        attention_class = self.attention_class if name == "self_attention" else MultiHeadAttention
+        return attention_class(
             self.num_heads,
             width // self.num_heads,
             dropout=self.attention_dropout,

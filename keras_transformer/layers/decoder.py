@@ -25,14 +25,12 @@ class Decoder(TransformerStack):
         inputs_mask, memory_mask: Boolean `[B, T]` and `[B, S]`, True at real steps; default to the masks that
             the tensors carry (`mask` is another name of `inputs_mask`). The outputs carry on `mask` or the one
             that `inputs` carries.
-        attention_mask: Boolean `[B, T, T]`, a pattern of self-attention beyond padding; with a cache of L steps and K
-            beams `[B, K, L * K]`, see `MultiHeadAttention`.
+        attention_mask: A pattern of self-attention beyond padding; see `DecoderBlock`.
         use_causal_mask: Whether step t sees target steps up to t only.
-        cache: Tuple of N caches of `init_cache`; inputs are then the steps from `cache_index` on.
-        cache_index: Integer scalar, the number of steps already in the cache.
+        return_attention_scores, cache, cache_index: As for `Encoder`.
 
     Returns:
-        Float `[B, T, D]`; with a cache, `(outputs, cache)`.
+        As `Encoder` does, with the weights and caches of `DecoderBlock`.
 
     Raises:
         ValueError: See `DecoderBlock`.
@@ -52,6 +50,7 @@ class Decoder(TransformerStack):
         memory_mask=None,
         attention_mask=None,
         use_causal_mask=True,
+        return_attention_scores=False,
         cache=None,
         cache_index=None,
     ):
@@ -64,6 +63,7 @@ class Decoder(TransformerStack):
             mask,
             inputs_mask,
             cache,
+            return_attention_scores,
             memory=memory,
             memory_mask=memory_mask,
             memory_packing=memory_packing,
@@ -74,16 +74,8 @@ class Decoder(TransformerStack):
 
     def cross_attention_scores(self, inputs, memory, inputs_mask=None, memory_mask=None, layer: int = -1):
         """Cross-attention weights of one block, float32 `[B, N, T, S]`: the source of word alignments."""
-        inputs_mask, memory_mask = (
-            masks.attached_mask(inputs, inputs_mask),
-            masks.attached_mask(memory, memory_mask),
-        )
-        chosen = range(self.num_layers)[layer]
-        for i, block in enumerate(self.blocks):
-            if i == chosen:
-                arguments = {"inputs_mask": inputs_mask, "memory_mask": memory_mask}
-                return block(inputs, memory, return_attention_scores=True, **arguments)[1]
-            inputs = block(inputs, memory, inputs_mask=inputs_mask, memory_mask=memory_mask)
+        arguments = {"inputs_mask": inputs_mask, "memory_mask": memory_mask}
+        return self(inputs, memory, return_attention_scores=True, **arguments)[1][layer].cross_attention
 
     def init_cache(self, memory, length: int, num_beams: int = 1) -> tuple[BlockCache, ...]:
         """Caches, one a block: the memory `[B, S, D']` projected once, room for `length` steps of K beams each."""

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_transformer.layers.block import TransformerBlock
+from keras_transformer.layers.block import BlockScores, TransformerBlock, returned
 from keras_transformer.ops import masks
 from keras_transformer.ops.cache import BlockCache
 
@@ -13,14 +13,8 @@ class DecoderBlock(TransformerBlock):
     """Causal self-attention, cross-attention to a memory, feed-forward (Vaswani et al. 2017, figure 1, right).
 
     Args:
-        num_heads: Heads N; divides the width D of the inputs.
-        intermediate_dim: Inner width F of the feed-forward layer.
-        dropout: Rate after each sublayer.
-        attention_dropout: Rate on the attention weights.
-        activation_dropout: Rate inside the feed-forward layer.
-        activation: Of the feed-forward layer.
-        normalize_first: Pre-norm if True, post-norm as published if False.
-        epsilon: Added to the variance by the layer normalisations.
+        num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation, normalize_first,
+            epsilon: As in `EncoderBlock`.
 
     Call arguments:
         inputs: Float `[B, T, D]`.
@@ -28,17 +22,18 @@ class DecoderBlock(TransformerBlock):
         inputs_mask, memory_mask: Boolean `[B, T]` and `[B, S]`, True at real steps; default to the masks that
             the tensors carry (`mask` is another name of `inputs_mask`, which Keras fills when there is one
             tensor). The outputs carry on `mask` or the one that `inputs` carries.
-        attention_mask: Boolean `[B, T, T]`, a pattern of self-attention beyond padding; with a cache of L steps and K
-            beams `[B, K, L * K]`, see `MultiHeadAttention`.
+        attention_mask: A pattern of self-attention beyond padding, `[B, T, T]` or other shapes; with a cache of L steps
+            and K beams `[B, K, L * K]`; see `MultiHeadAttention`.
         use_causal_mask: Whether step t sees target steps up to t only; False for non-autoregressive decoding.
-        return_attention_scores: Whether to return the cross-attention weights `[B, N, T, S]`, float32.
+        return_attention_scores: Whether to return the attention weights as well.
         cache: `BlockCache` of `init_cache`; inputs are then the steps from `cache_index` on.
         cache_index: Integer scalar, the number of steps already in the cache.
         packing, memory_packing: `Packing` of the inputs and of the memory, both packed, `[1, M, D]` and `[1, M', D']`;
             the outputs are then packed as the inputs are.
 
     Returns:
-        Float `[B, T, D]`; with scores `(outputs, scores)`; with a cache `(outputs, cache)`.
+        Float `[B, T, D]`; or a tuple of it, the attention weights as `BlockScores(self_attention, cross_attention)`,
+        float32 `[B, N, T, T]` and `[B, N, T, S]`, if they are wanted, and the new cache if there is one.
 
     Raises:
         ValueError: If D is unknown or not a multiple of `num_heads`, if neither memory nor cache is given,
@@ -76,15 +71,15 @@ class DecoderBlock(TransformerBlock):
                 f"Received: memory={'None' if memory is None else 'a tensor'}, "
                 f"cache={'None' if cache is None else 'a cache'}. A cache made by `init_cache` holds the memory."
             )
-        x, self_cache = self._attend_to_self(
+        x, self_scores, self_cache = self._attend_to_self(
             inputs,
+            return_attention_scores,
+            None if cache is None else cache.self_attention,
+            packing,
             value_mask=masks.attached_mask(inputs, mask, inputs_mask),
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
-            cache=cache,
             cache_index=cache_index,
-            packing=packing,
-            value_packing=packing,
         )
         attended = self.cross_attention(
             self.cross_attention_residual.prepare(x),
@@ -95,13 +90,10 @@ class DecoderBlock(TransformerBlock):
             packing=packing,
             value_packing=memory_packing,
         )
-        if return_attention_scores:
-            attended, scores = attended
-        x = self.cross_attention_residual(x, attended)
-        x = self.feed_forward_residual(x, self.feed_forward(self.feed_forward_residual.prepare(x)))
-        if return_attention_scores:
-            return x, scores
-        return x if cache is None else (x, BlockCache(self_cache, cache.cross_attention))
+        attended, cross_scores = attended if return_attention_scores else (attended, None)
+        scores = BlockScores(self_scores, cross_scores) if return_attention_scores else None
+        x = self._feed_forward(self.cross_attention_residual(x, attended))
+        return returned(x, scores, None if cache is None else BlockCache(self_cache, cache.cross_attention))
 
     def init_cache(self, memory, length: int, num_beams: int = 1) -> BlockCache:
         """Projects the memory `[B, S, D']` once, and makes room for `length` steps of K = `num_beams` beams a sentence.
@@ -110,10 +102,3 @@ class DecoderBlock(TransformerBlock):
         """
         past = self.self_attention.init_cache(ops.shape(memory)[0], length * num_beams)
         return BlockCache(past, self.cross_attention.project(memory))
-
-    def _attend_to_self(self, inputs, cache, **arguments):
-        query = self.self_attention_residual.prepare(inputs)
-        cache = None if cache is None else cache.self_attention
-        attended = self.self_attention(query, query, cache=cache, **arguments)
-        attended, self_cache = (attended, None) if cache is None else attended
-        return self.self_attention_residual(inputs, attended), self_cache

@@ -22,13 +22,15 @@ class Encoder(TransformerStack):
         inputs: Float `[B, T, D]`.
         mask, inputs_mask: Boolean `[B, T]`, True at real steps; default to the mask that `inputs` carries. The
             outputs carry on that one or `mask`.
-        attention_mask: Boolean `[B, T, T]`, a pattern beyond padding.
+        attention_mask: A pattern beyond padding, `[B, T, T]` or other shapes, see `MultiHeadAttention`.
         use_causal_mask: Whether step t sees steps up to t only.
+        return_attention_scores: Whether to return the attention weights of all blocks as well.
         cache: Tuple of N caches of `init_cache`; inputs are then the steps from `cache_index` on.
         cache_index: Integer scalar, the number of steps already in the cache.
 
     Returns:
-        Float `[B, T, D]`; with a cache, `(outputs, cache)`.
+        Float `[B, T, D]`; or a tuple of it, the weights that each `EncoderBlock` returns, as a tuple, if they are
+        wanted, and the new caches if there are any.
 
     Raises:
         ValueError: See `EncoderBlock`.
@@ -46,6 +48,7 @@ class Encoder(TransformerStack):
         inputs_mask=None,
         attention_mask=None,
         use_causal_mask=False,
+        return_attention_scores=False,
         cache=None,
         cache_index=None,
     ):
@@ -54,6 +57,7 @@ class Encoder(TransformerStack):
             mask,
             inputs_mask,
             cache,
+            return_attention_scores,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             cache_index=cache_index,

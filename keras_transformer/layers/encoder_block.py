@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_transformer.layers.block import TransformerBlock
+from keras_transformer.layers.block import TransformerBlock, returned
 from keras_transformer.ops import masks
 from keras_transformer.ops.cache import KVCache
 
@@ -25,14 +25,16 @@ class EncoderBlock(TransformerBlock):
         inputs: Float `[B, T, D]`.
         mask: Boolean `[B, T]`, True at real steps (`inputs_mask` is the same; Keras fills one or the other);
             defaults to the mask that `inputs` carries. The outputs carry on that one or `mask`.
-        attention_mask: Boolean `[B, T, T]`, a pattern beyond padding.
+        attention_mask: A pattern beyond padding, `[B, T, T]` or other shapes, see `MultiHeadAttention`.
         use_causal_mask: Whether step t sees steps up to t only: the GPT block.
+        return_attention_scores: Whether to return the attention weights as well.
         cache: `KVCache` of `init_cache`; inputs are then the steps from `cache_index` on, attended causally.
         cache_index: Integer scalar, the number of steps already in the cache.
         packing: `Packing` of the inputs if they are packed, `[1, M, D]`; so are the outputs then.
 
     Returns:
-        Float `[B, T, D]`; with a cache, `(outputs, cache)`.
+        Float `[B, T, D]`; or a tuple of it, the attention weights, float32 `[B, N, T, S]`, if they are wanted, and the
+        new cache if there is one.
 
     Raises:
         ValueError: If D is unknown or not a multiple of `num_heads`, or a mask has the wrong shape or type.
@@ -48,28 +50,22 @@ class EncoderBlock(TransformerBlock):
         inputs_mask=None,
         attention_mask=None,
         use_causal_mask=False,
+        return_attention_scores=False,
         cache=None,
         cache_index=None,
         packing=None,
     ):
-        mask = None if cache is not None else masks.attached_mask(inputs, mask, inputs_mask)
-        query = self.self_attention_residual.prepare(inputs)
-        attended = self.self_attention(
-            query,
-            query,
-            value_mask=mask,
+        x, scores, cache = self._attend_to_self(
+            inputs,
+            return_attention_scores,
+            cache,
+            packing,
+            value_mask=None if cache is not None else masks.attached_mask(inputs, mask, inputs_mask),
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
-            cache=cache,
             cache_index=cache_index,
-            packing=packing,
-            value_packing=packing,
         )
-        if cache is not None:
-            attended, cache = attended
-        x = self.self_attention_residual(inputs, attended)
-        x = self.feed_forward_residual(x, self.feed_forward(self.feed_forward_residual.prepare(x)))
-        return x if cache is None else (x, cache)
+        return returned(self._feed_forward(x), scores, cache)
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """An empty `KVCache` for at most `length` steps."""

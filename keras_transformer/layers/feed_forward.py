@@ -58,6 +58,9 @@ class FeedForward(keras.layers.Layer):
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask
 
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
     def get_config(self):
         return {
             **super().get_config(),

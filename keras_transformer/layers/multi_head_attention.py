@@ -1,24 +1,31 @@
 """Multi-head attention, a drop-in for `keras.layers.MultiHeadAttention` that leaves its callers' masks alone."""
 
+import math
+
 import keras
 from keras import ops
 
-from keras_transformer.layers.dense import Dense
+from keras_transformer.layers.attention_heads import AttentionHeads
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.keras_attention import copy_weights
+from keras_transformer.layers.projection import ProjectionOptions
 from keras_transformer.ops import masks
-from keras_transformer.ops.attention import dot_product_attention
-from keras_transformer.ops.cache import KVCache, write
+from keras_transformer.ops.axes import AttentionAxes
+from keras_transformer.ops.cache import KVCache, check_writing, fold_beams, unfold_beams, write
+from keras_transformer.ops.visibility import Visibility
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
-class MultiHeadAttention(keras.layers.Layer):
+class MultiHeadAttention(AttentionHeads):
     """Attention in N heads (Vaswani et al. 2017, section 3.2.2).
 
         MultiHead(Q, K, V) = Concat(head_1, ..., head_N) W_O,  head_n = Attention(Q W_Q, K W_K, V W_V)
 
-    Axes: B batch, T query steps, S key steps, N heads, H width of a head, D width of the query. Projections
-    have biases as in Keras and fairseq (tensor2tensor has none) and are plain `Dense` layers: their initial
-    weights get the fans of a `[D, N * H]` matrix.
+    Axes: B batch, T query steps, S key steps, N heads, H width of a head, D width of the query. Arguments are those of
+    Keras's layer, and so are the outputs, but for queries that see nothing. Projections are plain `Dense` layers: their
+    initial weights get the fans of a `[D, N * H]` matrix, and constraints see such matrices.
+
+    A subclass changes how queries and keys meet by one of the methods of `AttentionHeads`.
 
     Args:
         num_heads: Heads N.
@@ -26,8 +33,16 @@ class MultiHeadAttention(keras.layers.Layer):
         value_dim: Width of a head's values; defaults to `key_dim`.
         dropout: Rate on the attention weights.
         use_bias: Whether the projections have biases.
-        output_shape: Width of the output; defaults to the query's.
-        kernel_initializer, bias_initializer: Of the four projections.
+        output_shape: Width of the output, or several sizes; defaults to the query's width.
+        attention_axes: Axes of steps that attention is over, where inputs have more than one: `[B, ..., D]`; all by
+            default. The others count as rows.
+        sliding_window: If given, queries see keys less than this many steps away only.
+        flash_attention: True makes scores in blocks, without memory for all of them, on any backend and device; False
+            never does. By default, unless `keras.config.enable_flash_attention` decides, long inputs are done so
+            (T * S from 2,048 squared on) where no weights are returned or dropped.
+        kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
+            kernel_constraint, bias_constraint: Of all projections.
+        use_gate: Whether a projection of the query, through a sigmoid, scales the heads before W_O (Qiu et al. 2025).
         seed: Seed of the dropout.
 
     Call arguments:
@@ -38,7 +53,8 @@ class MultiHeadAttention(keras.layers.Layer):
         value_mask, key_mask: Boolean `[B, S]`, True at real steps; default to the masks that the tensors carry.
             Reading a cache, they describe its steps; writing one, they are unused, since Keras fills them with
             masks of the new steps alone: hide written steps by `attention_mask`.
-        attention_mask: Boolean `[B, T, S]`, True where a query may see a key; a size of 1 broadcasts.
+        attention_mask: `[T, S]`, `[B, T, S]` or `[B, N, T, S]`, True (or 1) where a query may see a key; a size of 1
+            broadcasts.
         return_attention_scores: Whether to return the weights as well.
         use_causal_mask: Whether step t sees keys up to t only.
         cache: `KVCache`. With `value`, the projected steps are written to it at `cache_index` and attention
@@ -58,7 +74,7 @@ class MultiHeadAttention(keras.layers.Layer):
 
     Raises:
         ValueError: If sizes are not positive, a width is unknown, `value` or `cache_index` is missing, a mask has the
-            wrong shape or type, or beams write without one.
+            wrong shape or type, beams write without one, or weights are to be dropped or returned by flash attention.
     """
 
     def __init__(
@@ -68,29 +84,57 @@ class MultiHeadAttention(keras.layers.Layer):
         value_dim: int | None = None,
         dropout: float = 0.0,
         use_bias: bool = True,
-        output_shape: int | None = None,
-        *,
+        output_shape: int | tuple[int, ...] | None = None,
+        attention_axes: int | tuple[int, ...] | None = None,
+        sliding_window: int | None = None,
+        flash_attention: bool | None = None,
         kernel_initializer="glorot_uniform",
         bias_initializer="zeros",
+        kernel_regularizer=None,
+        bias_regularizer=None,
+        activity_regularizer=None,
+        kernel_constraint=None,
+        bias_constraint=None,
+        use_gate: bool = False,
         seed: int | None = None,
         **kwargs,
     ):
         super().__init__(**kwargs)
-        for name, size in (("num_heads", num_heads), ("key_dim", key_dim), ("value_dim", value_dim)):
+        sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim, "sliding_window": sliding_window}
+        for name, size in sizes.items():
             if size is not None and (not isinstance(size, int) or size < 1):
                 raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        if flash_attention and dropout:
+            raise ValueError(
+                "Flash attention cannot drop attention weights. "
+                f"Received: flash_attention={flash_attention}, dropout={dropout}. Leave out one of them."
+            )
         self.num_heads = num_heads
         self.key_dim = key_dim
         self.value_dim = value_dim or key_dim
         self.dropout = dropout
         self.use_bias = use_bias
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.bias_initializer = keras.initializers.get(bias_initializer)
+        self.attention_axes = (attention_axes,) if isinstance(attention_axes, int) else attention_axes
+        self.sliding_window = sliding_window
+        self.flash_attention = flash_attention
+        self.use_gate = use_gate
         self.seed = seed
-        self._output_dim = output_shape
+        self._output_sizes = (output_shape,) if isinstance(output_shape, int) else tuple(output_shape or ())
+        self._options = ProjectionOptions(
+            use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
         self.supports_masking = True
         self.query_dense = self._dense(num_heads * key_dim, "query_dense")
         self.key_dense = self._dense(num_heads * key_dim, "key_dense")
+        if use_gate:
+            self.gate_dense = self._dense(num_heads * self.value_dim, "gate_dense", activation="sigmoid")
         self.value_dense = self._dense(num_heads * self.value_dim, "value_dense")
         self.dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype_policy, name="attention_dropout")
 
@@ -98,14 +142,19 @@ class MultiHeadAttention(keras.layers.Layer):
         value_shape = value_shape or query_shape
         key_shape = key_shape or value_shape
         for name, shape in (("query", query_shape), ("value", value_shape), ("key", key_shape)):
-            if len(shape) != 3 or shape[-1] is None:
+            if len(shape) < 3 or len(shape) != len(query_shape) or shape[-1] is None:
                 raise ValueError(
-                    f"`{name}` must have shape [batch, steps, width] with a known width. "
+                    f"`{name}` must have shape [batch, steps, width], or more axes of steps, with a known width. "
                     f"Received: {name}_shape={tuple(shape)}. Reshape or project it first."
                 )
-        self.output_dense = self._dense(self._output_dim or query_shape[-1], "output_dense")
+        self._axes = AttentionAxes(self.attention_axes, len(query_shape))
+        self.output_dense = self._dense(
+            math.prod(self._output_sizes) if self._output_sizes else query_shape[-1], "output_dense"
+        )
         self.query_dense.build(query_shape)
         self.key_dense.build(key_shape)
+        if self.use_gate:
+            self.gate_dense.build(query_shape)
         self.value_dense.build(value_shape)
         self.output_dense.build((*query_shape[:-1], self.num_heads * self.value_dim))
 
@@ -126,56 +175,53 @@ class MultiHeadAttention(keras.layers.Layer):
         packing=None,
         value_packing=None,
     ):
-        if value is None and cache is None:
-            raise ValueError(
-                "`value` is required unless a `cache` is read. Received: value=None, cache=None. "
-                "For self-attention call `layer(x, x)`."
-            )
+        self._check_call(query, value, attention_mask, return_attention_scores, cache, cache_index, packing)
+        writes = cache is not None and value is not None
         if cache is None:
             value_mask = masks.attached_mask(value, value_mask)
             key_mask = masks.attached_mask(key, key_mask)
-        elif value is not None:
-            if cache_index is None:
-                raise ValueError(
-                    "`cache_index` is required to write a `cache`. Received: cache_index=None. "
-                    "Pass the number of steps already written, or leave out `value` to read the cache."
-                )
-            cached = None if cache.key.shape[0] is None else cache.key.shape[0] // self.num_heads
-            if attention_mask is None and {query.shape[0], cached} - {None, query.shape[0]}:
-                raise ValueError(
-                    "Beams that write a `cache` of their sentence need an `attention_mask` that tells them apart. "
-                    f"Received: attention_mask=None, query.shape={tuple(query.shape)}, a cache of "
-                    f"{cached} rows. See `keras_transformer.ops.ancestry.visible_slots`."
-                )
+        elif writes:
             value_mask = key_mask = None
-        (rows, steps), beams = ops.shape(query)[:2], 1
+        inputs = query, value
+        if not self._axes.plain:
+            attention_mask = self._axes.fold_mask(attention_mask, query, value, self.num_heads)
+            query, value, key, value_mask, key_mask = map(self._axes.fold, (query, value, key, value_mask, key_mask))
+        rows, steps = ops.shape(query)[:2]
         if cache is not None:
-            query, value, key = (self._fold_beams(x, cache) for x in (query, value, key))
+            query, value, key = (fold_beams(x, cache, self.num_heads) for x in (query, value, key))
+        beams = ops.shape(query)[1] // steps if writes else 1
         query_heads = self._heads(self.query_dense, query, packing)
-        keys, values = cache if value is None else self.project(value, key, value_packing)
-        if cache is not None and value is not None:
-            beams, use_causal_mask = ops.shape(query)[1] // steps, True
+        positions = masks.query_positions(ops.shape(query_heads)[2], 0 if cache_index is None else cache_index, beams)
+        query_heads = self._place(query_heads, positions)
+        keys, values = (
+            cache if value is None else self.project(value, key, value_packing, positions if writes else None)
+        )
+        if writes:
             keys, values = cache = write(cache, keys, values, cache_index * beams)
         mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
-        if use_causal_mask:
-            sizes = ops.shape(query_heads)[2], ops.shape(keys)[1]
-            mask = masks.merge(mask, masks.causal_mask(*sizes, 0 if cache_index is None else cache_index, beams))
-        dropout = self.dropout_layer if self.dropout else None
-        heads, weights = dot_product_attention(query_heads, keys, values, mask, dropout)
-        outputs = self._project_out(heads, mask, packing)
-        if cache is None:
-            return (outputs, weights) if return_attention_scores else outputs
-        returned = (ops.reshape(outputs, (rows, steps, outputs.shape[-1])),)
-        if return_attention_scores:
-            returned += (self._unfold_beams(weights, rows, steps),)
-        if value is not None:
-            returned += (cache,)
-        return returned if len(returned) > 1 else returned[0]
+        key_positions = masks.key_positions(ops.shape(keys)[1], beams)
+        seen = Visibility(mask, positions, key_positions, use_causal_mask or writes, self.sliding_window)
+        heads, weights, visible = self._attend(query_heads, keys, values, seen, training, return_attention_scores)
+        outputs = self._project_out(heads, query, visible, packing)
+        if cache is not None:
+            outputs = ops.reshape(outputs, (rows, steps, outputs.shape[-1]))
+            weights = unfold_beams(weights, rows, steps) if return_attention_scores else None
+        if not self._axes.plain:
+            outputs = self._axes.unfold(outputs, inputs[0])
+            weights = self._axes.unfold_scores(weights, *inputs) if return_attention_scores else None
+        if len(self._output_sizes) > 1:
+            outputs = ops.reshape(outputs, (*ops.shape(outputs)[:-1], *self._output_sizes))
+        returned = (outputs,) + ((weights,) if return_attention_scores else ()) + ((cache,) if writes else ())
+        return returned if len(returned) > 1 else outputs
 
-    def project(self, value, key=None, packing=None) -> KVCache:
-        """Keys and values of `[B, S, *]` as a cache: how a memory is projected once per sentence."""
-        key = value if key is None else key
-        heads = self._heads(self.key_dense, key, packing), self._heads(self.value_dense, value, packing)
+    def project(self, value, key=None, packing=None, positions=None) -> KVCache:
+        """Keys and values of `[B, S, *]` as a cache: how a memory is projected once per sentence.
+
+        `positions`, int32 `[S]`, are those of the steps if they are not the first ones.
+        """
+        keys = self._heads(self.key_dense, value if key is None else key, packing)
+        positions = masks.key_positions(ops.shape(keys)[2]) if positions is None else positions
+        heads = self._place(keys, positions), self._heads(self.value_dense, value, packing)
         return KVCache(*(ops.reshape(x, (ops.shape(x)[0] * self.num_heads, *ops.shape(x)[2:])) for x in heads))
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
@@ -189,6 +235,12 @@ class MultiHeadAttention(keras.layers.Layer):
     def compute_mask(self, query, previous_mask=None):
         return previous_mask
 
+    def compute_output_shape(self, query_shape, value_shape=None, key_shape=None):
+        return (*query_shape[:-1], *(self._output_sizes or query_shape[-1:]))
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
+
     def get_config(self):
         return {
             **super().get_config(),
@@ -196,55 +248,64 @@ class MultiHeadAttention(keras.layers.Layer):
             "key_dim": self.key_dim,
             "value_dim": self.value_dim,
             "dropout": self.dropout,
-            "use_bias": self.use_bias,
-            "output_shape": self._output_dim,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "bias_initializer": keras.initializers.serialize(self.bias_initializer),
+            "output_shape": self._output_sizes[0] if len(self._output_sizes) == 1 else self._output_sizes or None,
+            "attention_axes": self.attention_axes,
+            "sliding_window": self.sliding_window,
+            "flash_attention": self.flash_attention,
+            **self._options.get_config(),
+            "use_gate": self.use_gate,
             "seed": self.seed,
         }
 
-    def _dense(self, units, name):
-        return Dense(
-            units,
-            use_bias=self.use_bias,
-            kernel_initializer=self.kernel_initializer.clone(),
-            bias_initializer=self.bias_initializer.clone(),
-            dtype=self.dtype_policy,
-            name=name,
-        )
+    @classmethod
+    def from_keras(cls, layer: keras.layers.MultiHeadAttention) -> "MultiHeadAttention":
+        """Converts `keras.layers.MultiHeadAttention`, with its weights if it is built.
 
-    def _heads(self, dense, inputs, packing):
-        """Projects `[B, T, *]` to heads `[B, N, T, H]`."""
-        rows, steps = ops.shape(inputs)[:2] if packing is None else packing.shape
-        projected = dense(inputs) if packing is None else packing.unpack(dense(inputs))
-        heads = ops.reshape(projected, (rows, steps, self.num_heads, dense.units // self.num_heads))
-        return ops.transpose(heads, (0, 2, 1, 3))
+        Outputs are the same, but for queries that may see nothing, which give zeros here.
+        """
+        return copy_weights(layer, cls.from_config(layer.get_config()))
 
-    def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
-        (batch, _, steps, _), key_steps = query_heads.shape, keys.shape[1]
-        masks.check_mask("value_mask", value_mask, (batch, key_steps))
-        masks.check_mask("key_mask", key_mask, (batch, key_steps))
-        masks.check_mask("attention_mask", attention_mask, (batch, steps, key_steps))
-        padding = masks.merge(value_mask, key_mask)
-        return masks.merge(None if padding is None else ops.expand_dims(padding, 1), attention_mask)
+    def to_keras(self) -> keras.layers.MultiHeadAttention:
+        """Converts to `keras.layers.MultiHeadAttention`, with the weights if this layer is built."""
+        config = self.get_config()
+        del config["flash_attention"]  # Another way to the same outputs, which Keras does not offer everywhere.
+        return copy_weights(self, keras.layers.MultiHeadAttention.from_config(config))
 
-    def _fold_beams(self, x, cache):
-        """Makes the K beams of a sentence steps of one row, `[B * K, T, D]` to `[B, K * T, D]`: they share a cache."""
-        return None if x is None else ops.reshape(x, (ops.shape(cache.key)[0] // self.num_heads, -1, x.shape[-1]))
+    def _check_call(self, query, value, attention_mask, return_scores, cache, cache_index, packing):
+        if value is None and cache is None:
+            raise ValueError(
+                "`value` is required unless a `cache` is read. Received: value=None, cache=None. "
+                "For self-attention call `layer(x, x)`."
+            )
+        if self.flash_attention and return_scores:
+            raise ValueError(
+                "Flash attention has no attention weights to return. "
+                "Received: flash_attention=True, return_attention_scores=True. Leave out one of them."
+            )
+        if self.flash_attention and type(self)._scores is not AttentionHeads._scores:
+            raise ValueError(
+                "Flash attention makes no scores but its own. "
+                f"Received: flash_attention=True in {type(self).__name__}, which overrides `_scores`. Leave it out."
+            )
+        if not self._axes.plain and not (cache is None and packing is None):
+            raise ValueError(
+                "Caches and packed inputs need inputs [batch, steps, width]. "
+                f"Received: query.shape={tuple(query.shape)}."
+            )
+        if cache is not None and value is not None:
+            check_writing(cache, cache_index, query, self.num_heads, attention_mask)
 
-    def _unfold_beams(self, weights, rows, steps):
-        """Weights `[B, N, K * T, S]` to `[B * K, N, T, S]`."""
-        batch, heads, _, key_steps = ops.shape(weights)
-        weights = ops.reshape(weights, (batch, heads, -1, steps, key_steps))
-        return ops.reshape(ops.transpose(weights, (0, 2, 1, 3, 4)), (rows, heads, steps, key_steps))
+    def _dense(self, units, name, **keywords):
+        return self._options.dense(units, name, self.dtype_policy, **keywords)
 
-    def _project_out(self, heads, mask, packing):
+    def _project_out(self, heads, query, visible, packing):
         rows, _, steps = ops.shape(heads)[:3]
         heads = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (rows, steps, self.num_heads * self.value_dim))
-        outputs = self.output_dense(heads if packing is None else packing.pack(heads))
-        if mask is not None and self.use_bias:
-            # Nothing seen, nothing said: without this the bias would speak.
-            visible = masks.visible_rows(mask)
+        heads = heads if packing is None else packing.pack(heads)
+        outputs = self.output_dense(heads * self.gate_dense(query) if self.use_gate else heads)
+        if visible is not None and self.use_bias:
+            # Nothing seen by any head, nothing said: without this the bias would speak.
+            visible = ops.any(visible, axis=1)
             if packing is not None:
                 visible = packing.pack(ops.cast(ops.broadcast_to(visible, (rows, steps, 1)), outputs.dtype)) > 0
             outputs = ops.where(visible, outputs, ops.zeros((), outputs.dtype))

@@ -36,6 +36,9 @@ class PositionalEncoding(keras.layers.Layer):
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask
 
+    def compute_output_shape(self, inputs_shape):
+        return inputs_shape
+
     def _encode(self, positions, hidden_dim):
         return sinusoidal_encoding(positions, hidden_dim)
 

@@ -47,6 +47,9 @@ class Residual(keras.layers.Layer):
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask
 
+    def compute_output_shape(self, inputs_shape, sublayer_outputs_shape=None):
+        return inputs_shape
+
     def get_config(self):
         return {
             **super().get_config(),

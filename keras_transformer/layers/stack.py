@@ -2,30 +2,23 @@
 
 import keras
 
+from keras_transformer.layers.block import returned
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
 
+_OF_ANY_LAYER = ("name", "dtype", "trainable", "autocast")
+
 
 class TransformerStack(keras.layers.Layer):
-    """Base of Encoder and Decoder, which name their `block_class`; not used by itself."""
+    """Base of Encoder and Decoder, which name their `block_class`; not used by itself.
+
+    All arguments but its own go to every block, so that those of another `block_class` need no other stack.
+    """
 
     block_class = None
 
-    def __init__(
-        self,
-        num_layers: int,
-        num_heads: int,
-        intermediate_dim: int,
-        dropout: float = 0.0,
-        attention_dropout: float = 0.0,
-        activation_dropout: float = 0.0,
-        activation="relu",
-        normalize_first: bool = False,
-        epsilon: float = 1e-6,
-        skip_padding: bool = False,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
+    def __init__(self, num_layers: int, *block_args, skip_padding: bool = False, **kwargs):
+        super().__init__(**{name: kwargs.pop(name) for name in _OF_ANY_LAYER if name in kwargs})
         if not isinstance(num_layers, int) or num_layers < 1:
             raise ValueError(f"`num_layers` must be a positive integer. Received: num_layers={num_layers!r}.")
         if skip_padding and keras.backend.backend() != "tensorflow":
@@ -36,23 +29,16 @@ class TransformerStack(keras.layers.Layer):
         self.num_layers = num_layers
         self.skip_padding = skip_padding
         self.supports_masking = True
-        self._block_arguments = {
-            "num_heads": num_heads,
-            "intermediate_dim": intermediate_dim,
-            "dropout": dropout,
-            "attention_dropout": attention_dropout,
-            "activation_dropout": activation_dropout,
-            "activation": keras.activations.serialize(keras.activations.get(activation)),
-            "normalize_first": normalize_first,
-            "epsilon": epsilon,
-        }
-        self.blocks = [
-            self.block_class(**self._block_arguments, dtype=self.dtype_policy, name=f"block_{i}")
-            for i in range(num_layers)
+        first = self.block_class(*block_args, **kwargs, dtype=self.dtype_policy, name="block_0")
+        own = super().get_config()
+        self._block_config = {name: value for name, value in first.get_config().items() if name not in own}
+        self.blocks = [first] + [
+            self.block_class.from_config({**self._block_config, "dtype": self.dtype_policy, "name": f"block_{i}"})
+            for i in range(1, num_layers)
         ]
         self.norm = None
-        if normalize_first:
-            self.norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
+        if first.normalize_first:
+            self.norm = keras.layers.LayerNormalization(epsilon=first.epsilon, dtype=self.dtype_policy, name="norm")
 
     def build(self, inputs_shape, **memory_shape):
         for block in self.blocks:
@@ -65,24 +51,31 @@ class TransformerStack(keras.layers.Layer):
 
     def get_config(self):
         own = {"num_layers": self.num_layers, "skip_padding": self.skip_padding}
-        return {**super().get_config(), **own, **self._block_arguments}
+        return {**super().get_config(), **own, **self._block_config}
 
-    def _run(self, inputs, mask, inputs_mask, cache, **block_arguments):
-        """All blocks in turn; returns the outputs, and with a cache the new one too."""
+    def compute_output_shape(self, inputs_shape, memory_shape=None):
+        return inputs_shape
+
+    def compute_output_spec(self, *args, **kwargs):
+        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
+
+    def _run(self, inputs, mask, inputs_mask, cache, return_attention_scores, **block_arguments):
+        """All blocks in turn; returns outputs, with the scores and new caches of all blocks if there are any."""
         mask = masks.attached_mask(inputs, mask, inputs_mask)
         packing = self._packing(inputs, mask) if cache is None else None
-        x, caches = inputs if packing is None else packing.pack(inputs), []
+        x, scores, caches = inputs if packing is None else packing.pack(inputs), [], []
         for i, block in enumerate(self.blocks):
-            if cache is None:
-                x = block(x, inputs_mask=mask, packing=packing, **block_arguments)
-            else:
-                x, block_cache = block(x, cache=cache[i], **block_arguments)
-                caches.append(block_cache)
+            where = {"inputs_mask": mask, "packing": packing} if cache is None else {"cache": cache[i]}
+            x = block(x, return_attention_scores=return_attention_scores, **where, **block_arguments)
+            x, *others = x if isinstance(x, tuple) else (x,)
+            if return_attention_scores:
+                scores.append(others.pop(0))
+            caches.extend(others)
         if self.norm is not None:
             x = self.norm(x)
         if packing is not None:
             x = packing.unpack(x)
-        return x if cache is None else (x, tuple(caches))
+        return returned(x, tuple(scores) or None, tuple(caches) or None)
 
     def _packing(self, x, mask):
         """Where the real steps of x `[B, T, D]` are, if it skips padding. A single row is taken to have none."""

@@ -21,19 +21,23 @@ def dot_product_attention(
         query: Float `[B, N, T, H]`.
         key: Float `[B * N, S, H]`, heads and rows in one axis as a `KVCache` has them.
         value: Float `[B * N, S, H']`.
-        mask: Boolean `[B, T, S]` or broadcastable to it, True where a query may see a key. A query that sees
-            nothing gets zeros, as output and as weights, and sends back no gradient.
+        mask: Boolean `[B, T, S]` or `[B, N, T, S]`, or broadcastable to it, True where a query may see a key. A query
+            that sees nothing gets zeros, as output and as weights, and sends back no gradient.
         dropout: Function applied to the weights before they meet the values.
 
     Returns:
         The output `[B, N, T, H']` and the weights before dropout, float32 `[B, N, T, S]`.
     """
-    scores = attention_scores(query, key)
+    return attend(attention_scores(query, key), value, mask, dropout)
+
+
+def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None = None) -> tuple[Any, Any]:
+    """Turns float32 scores `[B, N, T, S]` into weights and means of values; see `dot_product_attention`."""
     if mask is None:
-        weights = ops.softmax(scores)
+        weights = softmax(scores)
     else:
-        mask = ops.expand_dims(mask, 1)
-        weights = ops.softmax(ops.where(mask, scores, MASKED_SCORE))
+        mask = mask if len(mask.shape) == 4 else ops.expand_dims(mask, 1)
+        weights = softmax(ops.where(mask, scores, MASKED_SCORE))
     shown = ops.cast(weights, value.dtype)
     output = _matmul(shown if dropout is None else dropout(shown), value)
     if mask is not None:
@@ -45,8 +49,17 @@ def dot_product_attention(
 
 def attention_scores(query: Any, key: Any) -> Any:
     """Float32 `[B, N, T, S]`: dot products scaled by the root of the head's width."""
-    query = query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
-    return ops.cast(_matmul(query, ops.swapaxes(key, -1, -2)), "float32")
+    return ops.cast(_matmul(scaled(query), ops.swapaxes(key, -1, -2)), "float32")
+
+
+def scaled(query: Any) -> Any:
+    """Queries `[..., H]` over the root of H."""
+    return query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
+
+
+def softmax(scores: Any) -> Any:
+    """Softmax over the last axis; Keras's own warns of an axis of one element."""
+    return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores)
 
 
 def _matmul(x, y):

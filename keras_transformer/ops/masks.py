@@ -5,6 +5,8 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.ops.values import known_values
+
 
 def padding_mask(token_ids: Any, pad_id: int = 0) -> Any:
     """True at real tokens: ids `[B, T]` to a boolean mask of the same shape."""
@@ -16,10 +18,20 @@ def causal_mask(query_steps: Any, key_steps: Any, offset: Any = 0, beams: Any = 
 
     With K = `beams` the queries are those of K beams, one after the other, and each step of the keys has K slots.
     """
-    query_positions = ops.arange(query_steps, dtype="int32") % (query_steps // beams) + ops.cast(offset, "int32")
-    key_positions = ops.arange(key_steps, dtype="int32") // beams
-    seen = ops.expand_dims(key_positions, 0) <= ops.expand_dims(query_positions, 1)
-    return ops.expand_dims(seen, 0)
+    ahead = ops.expand_dims(key_positions(key_steps, beams), 0) - ops.expand_dims(
+        query_positions(query_steps, offset, beams), 1
+    )
+    return ops.expand_dims(ahead <= 0, 0)
+
+
+def query_positions(steps: Any, offset: Any = 0, beams: Any = 1) -> Any:
+    """Where query steps are in their sequences, int32 `[T]`; see `causal_mask`."""
+    return ops.arange(steps, dtype="int32") % (steps // beams) + ops.cast(offset, "int32")
+
+
+def key_positions(steps: Any, beams: Any = 1) -> Any:
+    """Where key steps are in their sequences, int32 `[S]`; see `causal_mask`."""
+    return ops.arange(steps, dtype="int32") // beams
 
 
 def merge(*masks: Any) -> Any:
@@ -49,6 +61,33 @@ def visible_rows(mask: Any) -> Any:
     return ops.any(mask, axis=-1, keepdims=True)
 
 
+def attention_mask(mask: Any, shape: tuple) -> Any:
+    """Boolean `[B, N, T, S]` with sizes of 1 for what broadcasts, of a mask as Keras takes it.
+
+    Args:
+        mask: `[T, S]`, `[B, T, S]` or `[B, N, T, S]`, boolean or 0 and 1 of any dtype; a size of 1 broadcasts.
+        shape: Sizes B, N, T, S; None where unknown.
+
+    Raises:
+        ValueError: If the shape is another, or other numbers than 0 and 1 are seen in it.
+    """
+    batch, heads, steps, keys = shape
+    check_shape("attention_mask", mask, (batch, heads, steps, keys), (batch, steps, keys), (steps, keys))
+    dtype = keras.backend.standardize_dtype(mask.dtype)
+    if dtype != "bool":
+        values = known_values(mask)
+        if values is not None and not ((values == 0) | (values == 1)).all():
+            raise ValueError(
+                "`attention_mask` must be boolean or hold 0 and 1, which is True where a query may see a key. "
+                f"Received: dtype={dtype}, values from {values.min()} to {values.max()}. "
+                "Of a mask that is added to scores, pass `mask == 0`."
+            )
+        mask = ops.cast(mask, "bool")
+    mask = ops.convert_to_tensor(mask)
+    missing = {2: (0, 1), 3: (1,), 4: ()}[len(mask.shape)]
+    return ops.expand_dims(mask, missing) if missing else mask
+
+
 def check_mask(name: str, mask: Any, *expected: tuple) -> None:
     """Raises `ValueError` unless `mask` is boolean and fits one of the shapes, in which None fits any size.
 
@@ -56,19 +95,27 @@ def check_mask(name: str, mask: Any, *expected: tuple) -> None:
     """
     if mask is None:
         return
-    shapes = " or ".join("[" + ", ".join("?" if d is None else str(d) for d in s) + "]" for s in expected)
     dtype = keras.backend.standardize_dtype(mask.dtype)
     if dtype != "bool":
         raise ValueError(
-            f"`{name}` must be boolean {shapes}, True where something may be seen. "
+            f"`{name}` must be boolean {_named(expected)}, True where something may be seen. "
             f"Received: dtype={dtype}, shape={tuple(mask.shape)}. Cast it, for example `mask != 0`."
         )
+    check_shape(name, mask, *expected)
+
+
+def check_shape(name: str, mask: Any, *expected: tuple) -> None:
+    """Raises `ValueError` unless `mask` fits one of the shapes; see `check_mask`."""
     received = tuple(mask.shape)
     if not any(_fits(received, shape) for shape in expected):
         raise ValueError(
-            f"`{name}` must have shape {shapes}. Received: shape={received}. "
+            f"`{name}` must have shape {_named(expected)}. Received: shape={received}. "
             "Check the order of the axes: batch, query steps, key steps."
         )
+
+
+def _named(shapes):
+    return " or ".join("[" + ", ".join("?" if d is None else str(d) for d in s) + "]" for s in shapes)
 
 
 def _fits(received, expected):

@@ -57,3 +57,8 @@ def test_sizes():
         AttentionPooling(0)
     with pytest.raises(ValueError, match="divisible by num_heads=3"):
         AttentionPooling(3).build((None, None, 10))
+
+
+def test_one_step_is_its_own_mean_without_a_warning():
+    x = checks.array(3, 1, 6)
+    np.testing.assert_allclose(checks.numpy(AttentionPooling(2)(x)), x[:, 0], atol=1e-6)

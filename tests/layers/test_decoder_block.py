@@ -53,7 +53,7 @@ def test_scores_are_those_of_the_cross_attention(normalize_first):
         x = ref.layer_norm(x, ref.part(weights, "cross_attention_residual/norm"))
     cross = ref.part(weights, "cross_attention")
     _, expected = ref.multi_head_attention(x, VECTORS, cross, N, SOURCE_PADDING[:, None])
-    np.testing.assert_allclose(checks.numpy(scores), expected, atol=1e-5)
+    np.testing.assert_allclose(checks.numpy(scores.cross_attention), expected, atol=1e-5)
 
 
 def test_attached_masks_equal_explicit_ones_and_go_on():

@@ -10,7 +10,7 @@ from keras import ops
 from keras_transformer import Encoder, EncoderBlock
 
 B, T, N, D, F, VOCABULARY = 3, 5, 2, 14, 11, 29
-DEEP = 6
+DEEP = 3  # The first block, one between two others, and the last.
 X = checks.array(B, T, D)
 PADDING = checks.lengths_mask((5, 2, 4), T)
 # The second sentence is shorter than the others; 3 more steps of padding must change nothing.

@@ -129,9 +129,11 @@ def test_masks_of_the_wrong_type_or_shape():
     for dtype in ("int32", "float32"):
         with pytest.raises(ValueError, match=f"must be boolean .*dtype={dtype}"):
             layer(X, mask=PADDING.astype(dtype))
-        with pytest.raises(ValueError, match=f"`attention_mask` must be boolean .*dtype={dtype}"):
-            layer(X, attention_mask=PATTERN.astype(dtype))
+        with pytest.raises(ValueError, match=f"`attention_mask` must be boolean or hold 0 and 1.*dtype={dtype}"):
+            layer(X, attention_mask=PATTERN.astype(dtype) * 2)
     with pytest.raises(ValueError, match=r"must have shape \[3, 7\]. Received: shape=\(3, 6\)"):
         layer(X, mask=PADDING[:, 1:])
-    with pytest.raises(ValueError, match=r"`attention_mask` must have shape \[3, 7, 7\]. Received: shape=\(3, 7\)"):
+    with pytest.raises(
+        ValueError, match=r"`attention_mask` must have shape .*\[3, 7, 7\] or \[7, 7\]. Received: shape=\(3, 7\)"
+    ):
         layer(X, attention_mask=PADDING)

@@ -36,13 +36,12 @@ VOCABULARY = 29
 def test_arguments_in_the_order_of_keras(method):
     theirs = list(inspect.signature(getattr(keras.layers.MultiHeadAttention, method)).parameters.values())
     ours = list(inspect.signature(getattr(MultiHeadAttention, method)).parameters.values())
-    ours = [p for p in ours if p.kind is p.POSITIONAL_OR_KEYWORD]
-    shared = 7 if method == "__init__" else len(theirs)  # Up to output_shape; the rest is by keyword here.
-    assert [p.name for p in ours[:shared]] == [p.name for p in theirs[:shared]]
-    for our, their in zip(ours[:shared], theirs):
+    theirs, ours = ([p for p in ps if p.kind is p.POSITIONAL_OR_KEYWORD] for ps in (theirs, ours))
+    assert [p.name for p in ours[: len(theirs)]] == [p.name for p in theirs]
+    for our, their in zip(ours, theirs):
         assert our.default == their.default or (our.name == "value" and our.default is None)
     if method == "__init__":
-        assert len(ours) == shared
+        assert len(ours) == len(theirs)
 
 
 @pytest.mark.parametrize(
@@ -251,8 +250,11 @@ def test_missing_value():
 def test_masks_of_the_wrong_type_or_shape(name, shape):
     layer = ready()
     for dtype in ("int32", "float32"):
-        with pytest.raises(ValueError, match=f"`{name}` must be boolean .*dtype={dtype}"):
-            layer(QUERY, VALUES, **{name: np.ones(shape, dtype)})
+        wrong, message = np.ones(shape, dtype), f"`{name}` must be boolean .*dtype={dtype}"
+        if name == "attention_mask":
+            wrong, message = wrong - 2, f"{message}, values from -1"
+        with pytest.raises(ValueError, match=message):
+            layer(QUERY, VALUES, **{name: wrong})
     for wrong in (shape[:-1], (*shape[:-1], 2), (2, *shape[1:])):
         with pytest.raises(ValueError, match=f"`{name}` must have shape"):
             layer(QUERY, VALUES, **{name: np.ones(wrong, bool)})

@@ -135,7 +135,8 @@ np.savez(sys.argv[1], *model.get_weights(), **history)
 @pytest.mark.slow
 def test_two_processes_are_one_device(one_device, tmp_path):
     """MultiWorkerMirroredStrategy; Keras 3.15's own `fit` ends with an error there."""
-    code = _WORKER.format(paths=[str(worker_checks.ROOT / "tests"), str(pathlib.Path(__file__).parent)])
+    folders = worker_checks.ROOT / "tests", worker_checks.ROOT / "tests" / "long", pathlib.Path(__file__).parent
+    code = _WORKER.format(paths=[*map(str, folders)])
     processes = worker_checks.start(["-c", code, str(tmp_path / "found.npz")], "tensorflow", 2)
     for status, text in worker_checks.outcomes(processes, 300):
         assert status == 0, text

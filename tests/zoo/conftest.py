@@ -1,4 +1,4 @@
-"""An invented pair of languages, and one translator trained on it for all tests."""
+"""A pair of artificial languages, and a translator trained on it for all tests."""
 
 import contextlib
 import random
@@ -15,7 +15,7 @@ WORDS = dict(
 
 
 def sentence_pairs(count, seed, longest=6):
-    """Source sentences and their translations, word for word, with a mark at the end."""
+    """Yields source sentences and their translations word by word, with a punctuation mark at the end."""
     rng = random.Random(seed)
     for _ in range(count):
         words = rng.choices([*WORDS], k=rng.randint(1, longest))
@@ -25,14 +25,14 @@ def sentence_pairs(count, seed, longest=6):
 
 @pytest.fixture(scope="session")
 def corpus():
-    """Train, dev and test pairs; no sentence of the last two is in the first."""
+    """Returns train, dev and test pairs; the sentences of the last two are not in the first."""
     pairs = [*dict.fromkeys(sentence_pairs(1500, seed=1))]
     return types.SimpleNamespace(test=pairs[:40], dev=pairs[40:70], train=pairs[70:])
 
 
 @pytest.fixture(scope="session")
 def tokenizer(corpus):
-    """The vocabulary of the invented languages: their words and single bytes."""
+    """Returns the vocabulary of the artificial languages: their words and single bytes."""
     from zoo.text.tokenizer import train_tokenizer
 
     return train_tokenizer((text for pair in corpus.train for text in pair), 400)
@@ -40,7 +40,7 @@ def tokenizer(corpus):
 
 @pytest.fixture(scope="session")
 def trained(corpus, tokenizer, tmp_path_factory):
-    """A translator that has learned the invented languages, by way of `task.train`, and its folder."""
+    """Returns a translator that `task.train` trained on the artificial languages, and its folder."""
     from zoo.config import ModelConfig, Recipe, TrainingConfig
     from zoo.translation import task
 

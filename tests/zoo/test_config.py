@@ -1,4 +1,4 @@
-"""Configurations refuse what cannot be, and come back from JSON and the command line as they were."""
+"""Configurations refuse invalid values, and are restored from JSON and command lines."""
 
 import dataclasses
 import json
@@ -17,7 +17,7 @@ OTHER = Recipe(
 
 
 @pytest.mark.parametrize("recipe", [Recipe(), OTHER, *RECIPES.values()])
-def test_from_dict_is_the_inverse_of_to_dict_also_through_json(recipe):
+def test_from_dict_inverts_to_dict_through_json(recipe):
     assert from_dict(Recipe, json.loads(json.dumps(to_dict(recipe)))) == recipe
 
 
@@ -69,14 +69,14 @@ def test_override_parses_truth_values(text, value):
 
 
 def test_override_does_not_depend_on_the_order():
-    # Between the two, neither order has a possible configuration.
+    # Either order has an invalid configuration in between.
     both = ["model.num_heads=3", "model.hidden_dim=24"]
     assert override(Recipe(), both) == override(Recipe(), both[::-1])
     shorter = ["training.steps=10", "training.cooldown_steps=5"]
     assert override(RECIPES["tiny"], shorter).training.cooldown_steps == 5
 
 
-def test_the_last_assignment_counts_and_the_recipe_is_not_changed():
+def test_the_last_assignment_wins_and_the_recipe_is_unchanged():
     recipe = Recipe()
     assert override(recipe, ["training.steps=5", "training.steps=6"]).training.steps == 6
     assert recipe == Recipe()
@@ -115,7 +115,7 @@ def test_override_refuses(assignment, message):
         {"hidden_dim": 10, "num_heads": 4},
     ],
 )
-def test_impossible_models(wrong):
+def test_invalid_models(wrong):
     with pytest.raises(ValueError, match=f"`{[*wrong][0]}`.*Received: .*{[*wrong][0]}="):
         ModelConfig(**wrong)
 
@@ -136,7 +136,7 @@ def test_impossible_models(wrong):
         {"precision": "float16"},
     ],
 )
-def test_impossible_trainings(wrong):
+def test_invalid_training_configs(wrong):
     with pytest.raises(ValueError, match=f"`{[*wrong][0]}` must"):
         TrainingConfig(**wrong)
 

@@ -30,23 +30,58 @@ def test_importing_and_listing_load_no_backend():
 def test_the_command_lists_every_shipped_checkpoint():
     result = run("-m", "zoo", "list")  # As in a terminal of 80 columns.
     assert result.returncode == 0 and not result.stderr
-    assert "licence" in result.stdout and max(map(len, result.stdout.splitlines())) <= 80
+    lines = result.stdout.splitlines()
+    assert "licence" in lines[0] and max(map(len, lines)) <= 80 and len(lines) <= 24
     for card in zoo.list():
-        assert card["name"] in result.stdout and f"{card['parameters']:,}" in result.stdout
+        (line,) = (line for line in lines if line.startswith(f"{card['name']} "))
+        score = card["scores"][0]
+        for text in (f"{card['parameters']:,}", str(card["megabytes"]), f"{score['value']:.2f} {score['metric']}"):
+            assert f" {text} " in line, "a line for each checkpoint"
+        assert line.strip().endswith(card["licence_short"])
 
 
-def test_the_table_tells_size_and_score(trained, tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "250")
+@pytest.fixture
+def invented(trained, tmp_path, monkeypatch):
+    """The only checkpoint of the catalogue, and its folder."""
     monkeypatch.setattr(checkpoints, "WEIGHTS_FOLDER", tmp_path)
-    translator = trained.translator
-    card = {**translator.card, "data": "[test] data"}
-    Translator(translator.model, translator.tokenizer, card).save(tmp_path / "translation" / "invented")
+    translator, folder = trained.translator, tmp_path / "translation" / "invented"
+    card = {**translator.card, "data": "[test] data", "licence": "CC0", "labels": ["A B", ",", "\x1b"]}
+    Translator(translator.model, translator.tokenizer, card).save(folder)
+    return translator, folder
+
+
+def test_a_card_without_a_short_licence_is_listed(invented, capsys):
+    translator, _ = invented
     assert command.main(["list"]) == 0
-    table = capsys.readouterr().out
-    bleu = card["scores"][0]
+    header, line, *_ = capsys.readouterr().out.splitlines()
+    bleu = translator.card["scores"][0]
     size, score = f"{translator.model.count_params():,}", f"{bleu['value']:.2f} BLEU"
-    for text in ("translation/invented", size, score, "tok:13a", "beam 4, length penalty 0.6", "[test] data"):
-        assert text in table
+    assert [*re.split(" {2,}", line.strip())] == ["translation/invented", size, line.split()[2], score, "CC0"]
+    assert header.split() == ["task/name", "parameters", "MB", "score", "licence"]
+
+
+@pytest.mark.parametrize("width", [80, 250])
+def test_a_card_is_shown_whole(invented, width, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(width))
+    translator, folder = invented
+    shown = []
+    for name in ("translation/invented", str(folder)):
+        assert command.main(["show", name]) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[1] and max(map(len, shown[0].splitlines())) <= width
+    card = json.loads((folder / "card.json").read_text("utf-8"))
+    text, bleu = re.sub(r"\s", "", shown[0]), card["scores"][0]
+    values = [f"{bleu['value']:.2f}±{bleu['interval']:.2f}BLEU", bleu["signature"], "beam4,lengthpenalty0.6"]
+    values += ["[test]data", f"parameters{card['parameters']:,}", *card["files"].values(), 'labels"AB",\\x1b']
+    values += [f"{name}{value:,}" for name, value in card["recipe"]["training"].items() if type(value) is int]
+    for value in values:
+        assert value in text
+    assert all(f"\n{name}" in f"\n{shown[0]}" for name in card), "a value of the card is missing"
+
+
+def test_a_checkpoint_that_is_none_is_not_shown(capsys):
+    assert command.main(["show", "translation/nonsense"]) == 2
+    assert "translation/tatoeba-en-de" in capsys.readouterr().err, "the names that there are"
 
 
 def test_other_commands_are_refused(capsys):

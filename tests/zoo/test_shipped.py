@@ -1,4 +1,4 @@
-"""The checkpoints in the repository do what their cards say."""
+"""Tests that the checkpoints in this repository have the files, answers and scores of their cards."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ def shipped(request):
     return request.param, zoo.load(request.param)
 
 
-def test_something_is_shipped_and_small():
+def test_shipped_checkpoints_are_small():
     assert len(NAMES) >= 5
     sizes = {card["name"]: card["megabytes"] for card in zoo.list()}
     translation = sum(size for name, size in sizes.items() if name.startswith("translation/"))
@@ -38,26 +38,26 @@ def test_something_is_shipped_and_small():
 @pytest.mark.parametrize("name", NAMES)
 def test_cards_are_complete(name):
     card = next(card for card in zoo.list() if card["name"] == name)
-    for key in ("data", "licence", "command", "seed", "scores"):
+    for key in ("data", "licence", "licence_short", "command", "seed", "scores"):
         assert card[key], f"{name}: no {key}"
     assert card["recipe"]["training"]["seed"] == card["seed"]
 
 
-def test_the_model_is_that_of_the_recipe(shipped):
+def test_model_has_recipe(shipped):
     name, model = shipped
     recipe = from_dict(Recipe(model=model.config_class()), model.card["recipe"])
     assert to_dict(model.model.config) == to_dict(recipe.model), name
     assert model.model.count_params() == model.card["parameters"]
 
 
-def test_files_and_answers_are_those_of_the_card(shipped):
+def test_check_passes(shipped):
     files, answers = checking.check(shipped[0])
     assert files.well and answers.well, (files, answers)
 
 
 @pytest.mark.slow
-def test_the_score_is_that_of_the_card(shipped):
-    """On the dev set; of translations on 200 sentences, in whose wider interval the card's score lies."""
+def test_score_equals_card(shipped):
+    """Compares on the dev set; for translation on 200 sentences, whose larger interval must contain the score."""
     name, model = shipped
     data = os.environ.get("KERAS_TRANSFORMER_DATA")
     if not data:

@@ -19,12 +19,12 @@ class ClassificationCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "classification", RECIPES, "classify", "classification/sst2"
 
     def add_corpus(self, command, prefix=""):
-        chosen = "label and one or two texts"
-        group = command_line.add_corpus(command, prefix, "tab-separated or .csv file", chosen, chosen)
-        group.add_argument(f"--{prefix}header", action="store_true", help="the file begins with a line of names")
+        names = "label and one or two texts"
+        group = command_line.add_corpus(command, prefix, "tab-separated or .csv file", names, names)
+        group.add_argument(f"--{prefix}header", action="store_true", help="the first line of the file is a header")
 
     def read(self, options, prefix=""):
-        return open_examples(**command_line.corpus(options, prefix, (*CORPUS, "header")))
+        return open_examples(**command_line.given_arguments(options, (*CORPUS, "header"), prefix))
 
     def add_evaluate(self, command):
         command.add_argument("--picture", help="file for a picture of the confusion matrix, such as confusion.png")
@@ -34,7 +34,7 @@ class ClassificationCommands(TaskCommands):
         classifier, examples = zoo.load(options.checkpoint), self.read(options)
         scores, gold, probabilities, _ = self.module().evaluate(classifier, examples)
         matrix = confusion_matrix(gold, probabilities.argmax(1), len(classifier.labels))
-        _log_cut(classifier, [item.texts[0] if len(item.texts) == 1 else item.texts for item in examples])
+        _log_truncated(classifier, [item.texts[0] if len(item.texts) == 1 else item.texts for item in examples])
         for score in scores:
             print(score)
         columns = (rich.table.Column(name, justify="right") for name in map(table_cell, classifier.labels))
@@ -46,26 +46,26 @@ class ClassificationCommands(TaskCommands):
             draw_confusion(matrix, classifier.labels, options.picture)
 
     def predictions(self, predictor, lines, options, progress):
-        """One line a text: label and probability, split by a tab."""
+        """Returns a line for each text: label and probability, separated by a tab."""
         if predictor.model.config.num_texts > 1:
             lines = [_pair(text, number) for number, text in enumerate(lines, start=1)]
-        found = predictor.classify(lines, progress)
-        _log_cut(predictor, lines)
-        return [f"{join_lines(label)}\t{probability:.4f}" for label, probability in found]
+        classes = predictor.classify(lines, progress)
+        _log_truncated(predictor, lines)
+        return [f"{join_lines(label)}\t{probability:.4f}" for label, probability in classes]
 
 
-def _log_cut(classifier, texts):
-    cut = classifier.rows(texts)[2]
+def _log_truncated(classifier, texts):
+    cut, limit = classifier.rows(texts)[2], classifier.max_tokens
     if len(cut):
-        log(
-            f"{len(cut):,} texts of more than {classifier.max_tokens} tokens were cut; the first is number {cut[0] + 1}"
-        )
+        log(f"{len(cut):,} texts of more than {limit} tokens were truncated; the first is number {cut[0] + 1}")
 
 
 def _pair(text, number):
     parts = text.split("\t")
     if len(parts) != 2:
-        raise ValueError(f"Line {number} must hold two texts with a tab between them. Received: {text[:60]!r}.")
+        raise ValueError(
+            f"Line {number} must contain two texts, separated by a tab. Received: {text[:60]!r}. Add the other text."
+        )
     return parts
 
 

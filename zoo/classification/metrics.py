@@ -1,64 +1,65 @@
-"""Accuracy, macro F1, confusion matrix and calibration error, with bootstrap intervals. NumPy, no Keras."""
+"""Accuracy, macro F1, confusion matrix and calibration error of classifiers. NumPy, no Keras."""
 
 import os
 from collections.abc import Sequence
 
 import numpy as np
 
+from zoo.serving.heatmap import draw_heatmap
 from zoo.training.scores import Score, bootstrap_scores
 
 _BINS = 15
 
 
 def confusion_matrix(gold: np.ndarray, predicted: np.ndarray, num_classes: int) -> np.ndarray:
-    """Counts `[C, C]`: row i, column j holds the texts of class i that were taken for class j."""
+    """Computes the confusion matrix `[C, C]`: the number of texts of class i (row) predicted as class j (column)."""
     pairs = np.asarray(gold) * num_classes + np.asarray(predicted)
     return np.bincount(pairs, minlength=num_classes**2).reshape(num_classes, num_classes)
 
 
 def accuracy(matrix: np.ndarray) -> float:
-    """Share of the diagonal."""
+    """Computes the accuracy: the sum of the diagonal over the sum of the matrix."""
     return float(np.trace(matrix) / matrix.sum())
 
 
 def macro_f1(matrix: np.ndarray) -> float:
-    """Mean over classes of F1 = 2 TP / (2 TP + FP + FN), of those that are in the data or were predicted."""
+    """Computes the mean of F1 = 2 TP / (2 TP + FP + FN) over the classes that are in the data or were predicted."""
     counts = matrix.sum(0) + matrix.sum(1)
     return float(np.mean(2 * np.diag(matrix)[counts > 0] / counts[counts > 0]))
 
 
 def calibration_error(gold: np.ndarray, probabilities: np.ndarray, bins: int = _BINS) -> float:
-    """Expected calibration error (Guo et al. 2017, eq. 3): how far confidence is from accuracy, in equal bins.
+    """Computes the expected calibration error (Guo et al. 2017, eq. 3), the mean gap of confidence and accuracy.
 
         ECE = sum_m |B_m| / n * |accuracy(B_m) - confidence(B_m)|
 
     Args:
         gold: Classes `[N]`.
-        probabilities: `[N, C]`.
-        bins: Bins of equal width over (0, 1], M.
+        probabilities: Probabilities `[N, C]`.
+        bins: Number M of bins of equal width over (0, 1].
     """
-    confidence, right = probabilities.max(1), probabilities.argmax(1) == gold
-    bin_of = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    gaps = np.bincount(bin_of, right - confidence, bins)
+    confidence, correct = probabilities.max(1), probabilities.argmax(1) == gold
+    bin_numbers = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
+    gaps = np.bincount(bin_numbers, correct - confidence, bins)
     return float(np.abs(gaps).sum() / len(gold))
 
 
 def classification_scores(gold: np.ndarray, probabilities: np.ndarray, resamples: int = 0) -> list[Score]:
-    """Accuracy, macro F1 and calibration error in per cent.
+    """Computes accuracy, macro F1 and calibration error in per cent, with bootstrap intervals.
 
     Args:
         gold: Classes `[N]`.
-        probabilities: `[N, C]`.
-        resamples: Bootstrap samples for the intervals (Koehn 2004); 0 for none.
+        probabilities: Probabilities `[N, C]`.
+        resamples: Number of bootstrap samples for the intervals (Koehn 2004); 0 for none.
 
     Raises:
-        ValueError: If there is no text, or the numbers of texts differ.
+        ValueError: If N is 0 or differs.
     """
     gold, probabilities = np.asarray(gold), np.asarray(probabilities, "float64")
     if not len(gold) or len(gold) != len(probabilities):
         raise ValueError(
-            f"Classes and probabilities must be as many, at least one. Received: {len(gold)} classes, "
-            f"probabilities of {len(probabilities)} texts."
+            f"There must be classes, and probabilities for each of them. Received: {len(gold)} classes, "
+            f"probabilities of {len(probabilities)} texts. Pass both for the same texts."
         )
     num_classes = probabilities.shape[1]
 
@@ -73,24 +74,6 @@ def classification_scores(gold: np.ndarray, probabilities: np.ndarray, resamples
 
 
 def draw_confusion(matrix: np.ndarray, labels: Sequence[str], path: str | os.PathLike) -> None:
-    """Draws a confusion matrix; the ending of `path` decides the format.
-
-    Raises:
-        ImportError: If matplotlib is not installed.
-    """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("Drawing needs matplotlib: pip install 'keras-transformer-zoo[draw]'.") from error
-    size = 2 + 0.5 * len(labels)
-    figure = Figure(figsize=(size, size), layout="constrained")
-    axes = figure.subplots()
+    """Draws a confusion matrix, with classes as rows and predictions as columns; see `draw_heatmap`."""
     shares = matrix / np.maximum(1, matrix.sum(1, keepdims=True))
-    axes.imshow(shares, cmap="Blues", vmin=0, vmax=1)
-    for (row, column), count in np.ndenumerate(matrix):
-        color = "white" if shares[row, column] > 0.5 else "black"
-        axes.text(column, row, str(count), ha="center", va="center", color=color)
-    axes.set_xticks(range(len(labels)), labels, rotation=90)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set(xlabel="predicted", ylabel="class")
-    figure.savefig(path)
+    draw_heatmap(shares, labels, labels, path, matrix, xlabel="predicted", ylabel="class")

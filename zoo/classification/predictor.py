@@ -1,4 +1,4 @@
-"""A trained classifier: texts in, classes with probabilities out."""
+"""The predictor of classes of texts."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,32 +14,32 @@ Text = str | Sequence[str]
 
 
 class TextClassifier(EncoderPredictor):
-    """A `zoo.models.classifier.Classifier` with its vocabulary and the names of its classes."""
+    """Classifies texts, or pairs of texts, with a `zoo.models.classifier.Classifier`."""
 
     task, model_class, config_class = "classification", Classifier, ClassifierConfig
 
     def classify(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> list[tuple[str, float]]:
-        """Predicts the class of each text; returns (class, its probability).
+        """Predicts the class of each text; returns (class, probability) for each.
 
         Args:
-            texts: A list of strings of any kind, empty ones too; for a model of pairs, of pairs of strings. Texts of
-                more than `max_tokens` tokens are cut; `rows` tells which.
+            texts: List of strings, which may be empty; for a model of pairs, list of pairs of strings. Texts of more
+                than `max_tokens` tokens are truncated; see `rows`.
             progress: Called with the number of texts done since the last call.
 
         Raises:
-            ValueError: If `texts` is not such a list; the message names the first that does not fit.
+            ValueError: If `texts` is not such a list; the message contains the first invalid element.
         """
         probabilities = self.probabilities(texts, progress)
         return [(self.labels[row.argmax()], float(row.max())) for row in probabilities]
 
     def probabilities(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> np.ndarray:
-        """Returns the probability of each class, float32 `[N, C]`, in the order of `labels`; see `classify`."""
+        """Computes the probability of each class, float32 `[N, C]`, in the order of `labels`; see `classify`."""
         tokens, segments, _ = self.rows(texts)
         found = self.predict({"token_ids": tokens, "segment_ids": segments}, progress)
         return np.stack(found) if found else np.zeros((0, len(self.labels)), "float32")
 
     def rows(self, texts: Sequence[Text]):
-        """Encodes texts as the model reads them: ids, segments, and the numbers of the texts that were cut."""
+        """Encodes texts for the model; returns ids, segments, and the numbers of the truncated texts."""
         return encode_texts(texts, self.tokenizer, self.model.config.num_texts > 1, self.max_tokens)
 
     def _make_service(self, limits):
@@ -55,7 +55,7 @@ class TextClassifier(EncoderPredictor):
 
 
 def encode_texts(texts, tokenizer, pairs, max_tokens):
-    """Encodes strings, or with `pairs` pairs of strings, by `frame_rows`."""
+    """Encodes strings or, with `pairs`, pairs of strings; see `zoo.corpora.labelled_corpus.frame_rows`."""
     if not pairs:
         sides = [check_texts(texts)]
     else:
@@ -63,7 +63,9 @@ def encode_texts(texts, tokenizer, pairs, max_tokens):
             check_texts(texts)
         for i, pair in enumerate(texts):
             if isinstance(pair, (str, bytes)) or len(pair) != 2:
-                raise ValueError(f"`texts` must be a list of pairs of strings. Received: texts[{i}]={pair!r}.")
+                raise ValueError(
+                    f"`texts` must be a list of pairs of strings. Received: texts[{i}]={pair!r}. Pass two strings."
+                )
         sides = [check_texts([pair[side] for pair in texts]) for side in (0, 1)]
     ids = zip(*(tokenizer.encode(side) for side in sides))
     return frame_rows([*ids], tokenizer.start_id, tokenizer.end_id, max_tokens)

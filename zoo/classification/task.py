@@ -1,4 +1,4 @@
-"""Classification as a task: classes of texts, or of pairs of texts."""
+"""The task of classifying texts or pairs of texts."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from zoo.training.tasks import Evaluation, Task, TrainingData
 class Classification(Task):
     """Trains and evaluates text classifiers. Corpora are readers of `zoo.classification.data`.
 
-    The number of classes, and whether texts come in pairs, follow from the training corpus. Examples are (numbers of
-    the classes, tuples of texts).
+    The training corpus determines the number of classes, and whether the texts are pairs. Examples are (numbers of the
+    classes, tuples of texts).
     """
 
     predictor_class = TextClassifier
@@ -26,7 +26,7 @@ class Classification(Task):
         dev_classes, dev_texts = class_numbers(dev, names)
         log(f"dev: {dev.report}; classes: {_counts(dev_classes, names)}")
         if not dev_texts:
-            raise ValueError("The dev corpus has no example. It decides which checkpoint is kept: give one.")
+            raise ValueError("The dev corpus must have examples to select the best checkpoint. Received: no example.")
         pairs = len(texts[0]) == 2
         return TrainingData(
             (classes, texts),
@@ -45,7 +45,7 @@ class Classification(Task):
         pairs = config.num_texts > 1
         tokens, segments, cut = encode_texts(_inputs(texts), tokenizer, pairs, max_tokens)
         if len(cut):
-            log(f"{len(cut):,} texts of more than {max_tokens} tokens were cut")
+            log(f"{len(cut):,} texts of more than {max_tokens} tokens were truncated")
         return LabelledCorpus(tokens, np.array(classes, "int32"), {"segment_ids": segments} if pairs else {})
 
     def examples(self, predictor, data):
@@ -55,7 +55,7 @@ class Classification(Task):
         return classes, texts
 
     def score(self, predictor, examples, resamples=0, progress=None):
-        """Computes accuracy, macro F1 and calibration error; what is predicted are probabilities `[N, C]`."""
+        """Computes accuracy, macro F1 and calibration error; `predicted` are probabilities `[N, C]`."""
         classes, texts = np.array(examples[0]), examples[1]
         probabilities = predictor.probabilities(_inputs(texts), progress)
         gold = np.take_along_axis(probabilities, classes[:, None], 1)
@@ -64,7 +64,7 @@ class Classification(Task):
 
 
 def _inputs(texts):
-    """What a classifier takes: pairs as they are, single texts without their tuples."""
+    """Returns pairs unchanged, and single texts without their tuples, as a classifier takes them."""
     return texts if len(texts[0]) == 2 else [text for (text,) in texts]
 
 

@@ -1,4 +1,4 @@
-"""Does a checkpoint still do what it did when it was made? Its files, its answers to a few texts, its scores."""
+"""Checks that checkpoints still give the results that their cards record: files, predictions, scores."""
 
 import contextlib
 import importlib
@@ -13,20 +13,20 @@ from zoo.commands.doctor import Symptom
 from zoo.storage import checkpoints
 from zoo.storage.arrays import write_atomically
 
-_NEAR = 0.02  # Printed numbers may differ as much on another machine.
-_SCORE_NEAR = 0.35  # And scores on hundreds of examples: float32 sums in another order move an answer or two.
+_TOLERANCE = 0.02  # Of printed numbers, which differ between machines.
+_SCORE_TOLERANCE = 0.35  # Of scores on hundreds of examples: other orders of float32 sums change a few predictions.
 _NUMBER = re.compile(r"-?\d+\.\d+")
 
 
 def check(name: str, data: str | None = None) -> Iterator[Symptom]:
-    """Looks at a checkpoint without any network.
+    """Checks a checkpoint without network access.
 
     Args:
-        name: Of a shipped checkpoint, or a folder.
-        data: The folder of the corpora, to evaluate on the dev set that the card names; None not to.
+        name: Name of a checkpoint in this package, or a folder.
+        data: Folder of the corpora, to evaluate on the dev set that the card names; None for no evaluation.
 
     Yields:
-        Of files, answers and, with `data`, the score whether they are those of the card.
+        Whether the files, the answers and, with `data`, the score are those of the card.
     """
     folder = checkpoints.find(name)
     try:
@@ -37,7 +37,7 @@ def check(name: str, data: str | None = None) -> Iterator[Symptom]:
     yield Symptom("files", True, f"{len(card['files'])} files, each with its hash")
     recorded = card.get("checks")
     if not recorded:
-        yield Symptom("answers", None, "the card holds none")
+        yield Symptom("answers", None, "the card has no recorded answers")
         return
     yield _answers(name, card["task"], recorded)
     if data is not None:
@@ -45,51 +45,49 @@ def check(name: str, data: str | None = None) -> Iterator[Symptom]:
 
 
 def record(folder: str | os.PathLike, texts: Sequence[str], evaluate: Sequence[str]) -> None:
-    """Writes the answers to `texts` into the card of a checkpoint, for `check`.
+    """Records the answers to `texts` in the card of a checkpoint, for `check`.
 
     Args:
-        folder: Of the checkpoint.
-        texts: What to ask, in any language it knows.
-        evaluate: Arguments of the task's `evaluate` that give the first score of the card; files of the dev set by
-            their paths below the folder of the corpora, as `{data}/classification/sst2/dev.tsv`.
+        folder: Folder of the checkpoint.
+        texts: Texts to predict, in any language that the model supports.
+        evaluate: Arguments of the task's `evaluate` that give the first score of the card, with files of the dev set
+            as paths below the folder of the corpora, such as `{data}/classification/sst2/dev.tsv`.
     """
     card = checkpoints.read_card(folder)
-    answers = run(card["task"], [*_ask(card["task"], folder), *_as_arguments(texts)])
-    card["checks"] = {"texts": [*texts], "answers": answers, "evaluate": [*evaluate]}
+    card["checks"] = {"texts": [*texts], "answers": _predict(card["task"], folder, texts), "evaluate": [*evaluate]}
     content = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
     write_atomically(pathlib.Path(folder) / checkpoints.CARD, content.encode())
 
 
 def run(task: str, arguments: Sequence[str]) -> list[str]:
-    """The lines that a command of a task prints.
+    """Runs a command of a task; returns the lines that it prints.
 
     Raises:
-        ValueError: If it fails; the message is that of the command.
+        ValueError: If the command fails; the message is that of the command.
     """
-    printed, complaints = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(complaints):
+    output, errors = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
         status = _commands(task).main([*arguments])
     if status:
-        raise ValueError(complaints.getvalue().strip())
-    return printed.getvalue().splitlines()
+        raise ValueError(errors.getvalue().strip())
+    return output.getvalue().splitlines()
 
 
 def alike(found: str, expected: str) -> bool:
-    """Whether two lines are the same but for numbers, which may differ a little."""
+    """Returns whether two lines are equal, with a tolerance for the numbers in them."""
     if _NUMBER.sub("", found) != _NUMBER.sub("", expected):
         return False
     pairs = zip(_NUMBER.findall(found), _NUMBER.findall(expected))
-    return all(abs(float(own) - float(other)) <= _NEAR for own, other in pairs)
+    return all(abs(float(a) - float(b)) <= _TOLERANCE for a, b in pairs)
 
 
 def _answers(name, task, recorded):
-    found = run(task, [*_ask(task, name), *_as_arguments(recorded["texts"])])
-    expected = recorded["answers"]
+    found, expected = _predict(task, name, recorded["texts"]), recorded["answers"]
     if len(found) != len(expected):
         return Symptom("answers", False, f"{len(found)} lines instead of {len(expected)}")
-    for text, own, wanted in zip(recorded["texts"], found, expected):
-        if not alike(own, wanted):
-            return Symptom("answers", False, f"{text!r} gives {own!r} instead of {wanted!r}")
+    for text, answer, wanted in zip(recorded["texts"], found, expected):
+        if not alike(answer, wanted):
+            return Symptom("answers", False, f"{text!r} gives {answer!r} instead of {wanted!r}")
     return Symptom("answers", True, f"those of the card to {len(recorded['texts'])} texts")
 
 
@@ -101,16 +99,13 @@ def _score(name, card, arguments, data):
     except ValueError as error:
         return Symptom("score", False, str(error))
     found = float(_NUMBER.search(first.removeprefix(score["metric"])).group())
-    told = f"{score['metric']} {found:.2f}; the card has {score['value']:.2f}"
-    return Symptom("score", abs(found - score["value"]) <= _SCORE_NEAR, told)
+    comparison = f"{score['metric']} {found:.2f}; the card has {score['value']:.2f}"
+    return Symptom("score", abs(found - score["value"]) <= _SCORE_TOLERANCE, comparison)
 
 
-def _ask(task, name):
-    return [_commands(task).predict, "--checkpoint", str(name)]
-
-
-def _as_arguments(texts):
-    return [argument for text in texts for argument in ("--text", text)]
+def _predict(task, name, texts):
+    options = [option for text in texts for option in ("--text", text)]
+    return run(task, [_commands(task).predict, "--checkpoint", str(name), *options])
 
 
 def _commands(task):

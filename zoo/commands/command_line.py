@@ -1,10 +1,12 @@
-"""What the command lines of all tasks have in common."""
+"""Functions for the command lines of all tasks."""
 
 import argparse
+import contextlib
+import functools
 import json
 import pathlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import rich.console
@@ -17,14 +19,16 @@ from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
 from zoo.text.terminal import escape_control_characters, join_lines
 
-CORPUS = ("data", "columns", "features", "split")  # What `add_corpus` adds.
+CORPUS = "data", "columns", "features", "split"  # Arguments of `add_corpus`.
+LIMITS = "max_bytes", "max_seconds"  # Arguments of `add_limits`.
 _errors = rich.console.Console(stderr=True)
 
 
 def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, backend: bool = True) -> int:
-    """Runs the command that the arguments name; returns the exit status, which is what the command returns or 0.
+    """Runs the command of some arguments; returns its exit status.
 
-    2 stands for what the caller can mend, told in one line. Commands that need no `backend` start without it.
+    The status is the value that the command returns, 0 if that is None, or 2 for an error of the caller, which is
+    printed in one line. Without `backend`, Keras is not imported, for commands that do not need it.
     """
     options = parser.parse_args(arguments)
     try:
@@ -36,43 +40,42 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, bac
         print(f"error: {escape_control_characters(join_lines(str(error)))}", file=sys.stderr)
         return exit_process(2) if isinstance(error, WorkerFailure) else 2
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on from the last checkpoint", file=sys.stderr)
+        print("interrupted; the same command resumes from the last checkpoint", file=sys.stderr)
         return 130
 
 
-def add_command(commands: Any, name: str, run: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
-    """Adds a command that calls `run`, whose docstring is the help."""
-    text = run.__doc__.replace("%", "%%")
+def add_command(
+    commands: Any, name: str, run: Callable[[argparse.Namespace], None], note: str = ""
+) -> argparse.ArgumentParser:
+    """Adds a command that calls `run`; the help text is the docstring of `run`, followed by a note."""
+    text = f"{run.__doc__} {note}".strip().replace("%", "%%")
     command = commands.add_parser(name, help=text, description=text)
     command.set_defaults(run=run)
     return command
 
 
 def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> None:
-    """The arguments of a training that all tasks take; see `training`."""
+    """Adds the arguments of `train` that all tasks have; see `training_arguments`."""
     command.add_argument("--recipe", choices=recipes, default="small")
     command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
     first = command.add_mutually_exclusive_group()
-    first.add_argument("--vocabulary", help="a vocabulary to use; learned anew by default")
-    first.add_argument(
-        "--initial",
-        help="what to fine-tune: a name, a checkpoint, a folder with a BERT",
-    )
+    first.add_argument("--vocabulary", help="a vocabulary to use; learned from the corpus by default")
+    first.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
     command.add_argument(
         "--strategy",
         choices=["mirrored", "workers"],
         help="mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names",
     )
     command.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
-    command.add_argument("--output", required=True, help="folder of the run; an interrupted one goes on")
+    command.add_argument("--output", required=True, help="folder of the run; an interrupted run resumes")
 
 
-def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program: str) -> dict[str, Any]:
-    """What the arguments of `add_training` ask for, as arguments of a task's `train`."""
+def training_arguments(options: argparse.Namespace, recipes: Mapping[str, Recipe], program: str) -> dict[str, Any]:
+    """Converts the arguments of `add_training` to arguments of a task's `train`."""
     from zoo.distribution.current import current_workers
     from zoo.text.tokenizer import Tokenizer
 
-    distributed = strategy(options.strategy)
+    distributed = make_strategy(options.strategy)
     card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
     card.setdefault("command", f"python -m {program} " + " ".join(sys.argv[1:]))
     return {
@@ -87,7 +90,7 @@ def training(options: argparse.Namespace, recipes: Mapping[str, Recipe], program
 
 
 def _initial(name):
-    """A checkpoint of ours, or a BERT in the folder of a Hugging Face model."""
+    """Loads a checkpoint, or a BERT from the folder of a Hugging Face model."""
     import zoo
     from zoo.conversion.from_bert import load_bert
 
@@ -97,12 +100,12 @@ def _initial(name):
 
 
 def add_corpus(command: argparse.ArgumentParser, prefix: str, file: str, columns: str, features: str) -> Any:
-    """The arguments that `corpus` reads; returns their group.
+    """Adds the arguments of a corpus; returns their group.
 
     Args:
-        command: What they belong to.
-        prefix: Of their names: "" or "dev-".
-        file, columns, features: What the data file is, and what is chosen of it or of a tfds data set.
+        command: Parser of the command.
+        prefix: Prefix of their names: "" or "dev-".
+        file, columns, features: Help texts: of the data file, its columns, and the features of a tfds data set.
     """
     group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
     group.add_argument(f"--{prefix}data", required=True, help=f"{file}, gzip or not, or tfds:NAME")
@@ -112,20 +115,20 @@ def add_corpus(command: argparse.ArgumentParser, prefix: str, file: str, columns
     return group
 
 
-def corpus(options: argparse.Namespace, prefix: str = "", names: Iterable[str] = CORPUS) -> dict[str, Any]:
-    """What the arguments of these names behind the prefix ask for; those left out are absent."""
-    given = {name: getattr(options, prefix.replace("-", "_") + name) for name in names}
-    return {name: value for name, value in given.items() if value is not None}
+def given_arguments(options: argparse.Namespace, names: Iterable[str], prefix: str = "") -> dict[str, Any]:
+    """Returns the values of the arguments with these names after the prefix, without those that are not given."""
+    values = {name: getattr(options, prefix.replace("-", "_") + name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def add_texts(command: argparse.ArgumentParser) -> None:
-    """The arguments that `texts` reads."""
+    """Adds the arguments of `read_texts`."""
     command.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
     command.add_argument("--text", action="append", help="a text instead of files")
 
 
-def texts(options: argparse.Namespace) -> list[str]:
-    """The lines of files or of standard input, or the texts of `--text`."""
+def read_texts(options: argparse.Namespace) -> list[str]:
+    """Reads the lines of files or of standard input, or the texts of `--text`."""
     if options.text is not None:
         return options.text
     if options.files:
@@ -134,21 +137,15 @@ def texts(options: argparse.Namespace) -> list[str]:
 
 
 def add_limits(command: argparse.ArgumentParser) -> None:
-    """The arguments that `limits` reads."""
-    command.add_argument("--max-bytes", type=int, help="of a text; longer ones are refused; 100,000 by default")
-    command.add_argument("--max-seconds", type=float, help="of a call, which then ends by an error; any by default")
+    """Adds the arguments of `LIMITS`."""
+    command.add_argument("--max-bytes", type=int, help="limit of a text; a longer one is an error; 100,000 by default")
+    command.add_argument("--max-seconds", type=float, help="limit of a call; a longer one is an error; none by default")
 
 
-def limits(options: argparse.Namespace) -> dict[str, Any]:
-    """Those of `zoo.limits.Limits` that were given."""
-    given = {name: getattr(options, name) for name in ("max_bytes", "max_seconds")}
-    return {name: value for name, value in given.items() if value is not None}
+def make_strategy(name: str | None) -> Any:
+    """Returns the `tf.distribute` strategy of `--strategy`; None without one, and on JAX, where Keras stores it.
 
-
-def strategy(name: str | None) -> Any:
-    """The `tf.distribute` strategy that `--strategy` names; None for none, and on JAX, where Keras keeps it.
-
-    To be called before anything is computed.
+    Must be called before the first computation.
     """
     if name is None:
         return None
@@ -165,8 +162,8 @@ def strategy(name: str | None) -> Any:
 
         return set_data_parallel(read_cluster() if name == "workers" else None)
     raise ValueError(
-        f"--strategy {name} needs the backend TensorFlow or JAX. Received: KERAS_BACKEND={backend}. Unset it, or leave "
-        "out --strategy."
+        f"--strategy {name} needs the backend TensorFlow or JAX. Received: KERAS_BACKEND={backend}. Unset it, or omit "
+        "--strategy."
     )
 
 
@@ -175,16 +172,8 @@ def log(text: str) -> None:
     _errors.print(escape_control_characters(text), highlight=False, markup=False, soft_wrap=True)
 
 
-class ProgressBar:
-    """A bar on stderr; entered, it gives the function that moves it by a count."""
-
-    def __init__(self, total: int | None, doing: str):
-        self._bar = rich.progress.Progress(console=_errors, transient=True, disable=not _errors.is_terminal)
-        self._task = self._bar.add_task(doing, total=total)
-
-    def __enter__(self) -> Callable[[int], None]:
-        self._bar.start()
-        return lambda count: self._bar.advance(self._task, count)
-
-    def __exit__(self, *exception):
-        self._bar.stop()
+@contextlib.contextmanager
+def progress_bar(total: int | None, description: str) -> Iterator[Callable[[int], None]]:
+    """Shows a progress bar on stderr while the block runs; gives the function that advances it by a count."""
+    with rich.progress.Progress(console=_errors, transient=True, disable=not _errors.is_terminal) as bar:
+        yield functools.partial(bar.advance, bar.add_task(description, total=total))

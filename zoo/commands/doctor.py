@@ -1,5 +1,6 @@
-"""Is this machine fit to train and to serve? Versions, devices and what they exchange, disk, data."""
+"""Checks of a machine before training or serving: versions, devices, communication between devices, disk, data."""
 
+import contextlib
 import importlib.metadata
 import itertools
 import os
@@ -14,12 +15,18 @@ from typing import NamedTuple
 import zoo
 from zoo.commands.quiet import quiet_start
 
-LEAST_FREE = 5e9  # Bytes; a training of `base` with its checkpoints takes about half of that.
-_SECONDS = 300  # For one pair of devices.
+LEAST_FREE = 5e9  # Bytes; a training run of `base` with its checkpoints takes about half of that.
+_SECONDS = 300  # Time limit for one pair of devices.
 
 
 class Symptom(NamedTuple):
-    """One thing that was looked at: whether it is well (None: cannot be told, or is optional), and what was seen."""
+    """Result of a check.
+
+    Args:
+        what: What was checked.
+        well: Whether the check passed; None if it is unknown, or the thing is optional.
+        seen: What was found.
+    """
 
     what: str
     well: bool | None
@@ -27,7 +34,7 @@ class Symptom(NamedTuple):
 
 
 def examine(progress: Callable[[str], None] = lambda what: None) -> Iterator[Symptom]:
-    """All symptoms, one after the other; `progress` is told what is looked at next if it takes long."""
+    """Yields the results of all checks; `progress` is called with the names of the slow ones before they start."""
     yield Symptom("Python", sys.version_info >= (3, 11), f"{platform.python_version()}, {platform.platform()}")
     for package in ("tensorflow", "keras", "numpy", "safetensors", "sentencepiece"):
         found = _version(package)
@@ -52,7 +59,7 @@ def examine(progress: Callable[[str], None] = lambda what: None) -> Iterator[Sym
 
 
 def all_reduce(devices: tuple[str, ...]) -> Symptom:
-    """Whether devices add up a known vector rightly, in a process of its own."""
+    """Checks in a separate process that devices compute the correct sum of a known vector."""
     command = [sys.executable, "-m", "zoo.tf.self_test", *devices]
     name = f"all-reduce, {' and '.join(devices)}"
     try:
@@ -81,10 +88,7 @@ def _data(folder):
 
 
 def _version(package):
-    names = [package, *(f"{package}-{kind}" for kind in ("cpu", "intel", "rocm") if package == "tensorflow")]
-    for name in names:
-        try:
-            return importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    for variant in ("", "-cpu", "-intel", "-rocm"):  # Of tensorflow.
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            return importlib.metadata.version(package + variant)
     return None

@@ -1,4 +1,4 @@
-"""The command line of a task: `train`, `evaluate`, a command that predicts, and `export`. A task says what differs."""
+"""The base class of the command lines of tasks: `train`, `evaluate`, a command that predicts, and `export`."""
 
 import argparse
 import importlib
@@ -8,19 +8,19 @@ from typing import Any
 
 import zoo
 from zoo.commands import command_line
-from zoo.commands.command_line import ProgressBar, add_command, log
+from zoo.commands.command_line import LIMITS, add_command, given_arguments, log, progress_bar
 from zoo.config import Recipe
 from zoo.text.terminal import print_result
 
 
 class TaskCommands:
-    """Makes and runs the commands of a task. The docstrings of the methods `run_*` are the help of the commands.
+    """Defines and runs the commands of a task. The docstrings of the methods `run_*` are the help of the commands.
 
     Attributes:
-        task: The folder of `zoo` that the task is in.
+        task: The folder of the task in `zoo`.
         recipes: Recipes by name.
-        predict: The name of the command that predicts, such as "classify"; None for no such command, nor `export`.
-        default_checkpoint: What is used without `--checkpoint`; None if that has to be given.
+        predict: Name of the command that predicts, such as "classify"; None for neither that command nor `export`.
+        default_checkpoint: Default of `--checkpoint`; None if the option is required.
     """
 
     task: str
@@ -29,37 +29,37 @@ class TaskCommands:
     default_checkpoint: str | None = None
 
     def add_corpus(self, command: argparse.ArgumentParser, prefix: str = "") -> None:
-        """Adds the arguments that `read` reads, with a prefix of their names: "", or "dev-"."""
+        """Adds the arguments of a corpus, whose names start with the prefix: "" or "dev-"."""
         raise NotImplementedError
 
     def read(self, options: argparse.Namespace, prefix: str = "") -> Any:
-        """Returns the corpus that the arguments of `add_corpus` name."""
+        """Returns the corpus that the arguments of `add_corpus` select."""
         raise NotImplementedError
 
     def predictions(
         self, predictor: Any, lines: list[str], options: argparse.Namespace, progress: Callable[[int], None]
     ) -> Iterable[str]:
-        """Returns the lines to print for lines of text."""
+        """Predicts lines of text; returns the lines to print."""
         raise NotImplementedError
 
     def add_evaluate(self, command: argparse.ArgumentParser) -> None:
-        """Adds the arguments of `evaluate` beside checkpoint and corpus."""
+        """Adds further arguments of `evaluate`."""
 
     def add_predict(self, command: argparse.ArgumentParser) -> None:
-        """Adds the arguments of the command that predicts beside checkpoint and texts."""
+        """Adds further arguments of the command that predicts."""
 
     def train_data(self, options: argparse.Namespace) -> Any:
-        """Returns the corpus to train on, which may also be a prepared one."""
+        """Returns the training corpus, which may be a prepared one."""
         return self.read(options)
 
     def card(self, options: argparse.Namespace) -> dict:
-        """Returns what the card of a checkpoint says beside what `--card` gives."""
+        """Returns values for the card of the checkpoint; those of `--card` take precedence."""
         return {}
 
     def run_train(self, options: argparse.Namespace) -> None:
         """Trains a model, or resumes a training run; writes a checkpoint."""
         dev = self.read(options, "dev-")
-        arguments = command_line.training(options, self.recipes, f"zoo.{self.task}")
+        arguments = command_line.training_arguments(options, self.recipes, f"zoo.{self.task}")
         arguments["card"] = {**self.card(options), **arguments["card"]}
         self.module().train(train=self.train_data(options), dev=dev, **arguments)
         arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
@@ -70,25 +70,25 @@ class TaskCommands:
             print(score)
 
     def run_predict(self, options: argparse.Namespace) -> None:
-        """Prints what a model predicts for standard input or files, line for line."""
-        lines = command_line.texts(options)
+        """Prints the predictions for standard input or files, line by line."""
+        lines = command_line.read_texts(options)
         predictor = zoo.load(options.checkpoint)
-        with ProgressBar(len(lines), self.predict) as advance:
-            found = [*self.predictions(predictor, lines, options, advance)]
-        for text in found:
+        with progress_bar(len(lines), self.predict) as advance:
+            results = [*self.predictions(predictor, lines, options, advance)]
+        for text in results:
             print_result(text)
 
     def run_export(self, options: argparse.Namespace) -> None:
-        """Writes a SavedModel, which needs no part of this package."""
-        zoo.load(options.checkpoint).export(options.output, **command_line.limits(options))
+        """Writes a SavedModel, which does not need this package."""
+        zoo.load(options.checkpoint).export(options.output, **given_arguments(options, LIMITS))
         log(f"written: {options.output}")
 
     def module(self) -> Any:
-        """Imports the module `task` of the task, and with it Keras."""
+        """Returns the module `task.py` of the task, whose import loads Keras."""
         return importlib.import_module(f"zoo.{self.task}.task")
 
     def main(self, arguments: list[str] | None = None) -> int:
-        """Runs a command; returns the exit status: 2 for an error that the caller can mend, printed in one line."""
+        """Runs a command; returns the exit status, 2 for an error of the caller, which is printed in one line."""
         return command_line.run(self.parser(), arguments)
 
     def parser(self) -> argparse.ArgumentParser:
@@ -100,7 +100,7 @@ class TaskCommands:
         return parser
 
     def add_commands(self, commands: Any) -> None:
-        """Adds all commands."""
+        """Adds all commands to the subparsers `commands`."""
         train = add_command(commands, "train", self.run_train)
         self.add_corpus(train)
         self.add_corpus(train, "dev-")
@@ -113,7 +113,7 @@ class TaskCommands:
         self.add_evaluate(evaluate)
         if self.predict is None:
             return
-        predict = add_command(commands, self.predict, self.run_predict)
+        predict = add_command(commands, self.predict, self.run_predict, self.predictions.__doc__)
         self.add_checkpoint(predict)
         command_line.add_texts(predict)
         self.add_predict(predict)
@@ -125,10 +125,10 @@ class TaskCommands:
         self.add_export(export)
 
     def add_train(self, command: argparse.ArgumentParser) -> None:
-        """Adds the arguments of `train` beside corpora and those of all tasks."""
+        """Adds further arguments of `train`."""
 
     def add_export(self, command: argparse.ArgumentParser) -> None:
-        """Adds the arguments of `export` beside those of all tasks."""
+        """Adds further arguments of `export`."""
 
     def add_checkpoint(self, command: argparse.ArgumentParser) -> None:
         """Adds `--checkpoint`."""

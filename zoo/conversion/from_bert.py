@@ -46,7 +46,7 @@ class PretrainedEncoder:
 
     def __init__(self, model: EncoderModel, tokenizer, max_tokens: int):
         self.model, self.tokenizer, self.max_tokens = model, tokenizer, max_tokens
-        self._pooled = compile_function(model, self._mean)
+        self._pooled = compile_function(model, self.mean_vectors)
 
     def embed(self, texts: Sequence[str], batch_tokens: int = 16_384) -> np.ndarray:
         """Computes sentence embeddings: hidden states averaged over real steps, scaled to length 1.
@@ -63,7 +63,8 @@ class PretrainedEncoder:
         ]
         return np.array(original_order(chunks, found), "float32").reshape(len(ids), self.model.config.hidden_dim)
 
-    def _mean(self, token_ids):
+    def mean_vectors(self, token_ids):
+        """Computes the embeddings `[B, D]` of token ids `[B, T]`, not compiled."""
         x, mask = self.model.text_encoder({"token_ids": token_ids})
         mean = ops.cast(masked_mean(x, mask), "float32")
         return mean / ops.sqrt(ops.sum(mean**2, axis=-1, keepdims=True))

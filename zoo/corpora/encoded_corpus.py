@@ -1,6 +1,7 @@
 """Encoding of sentence pairs as flat arrays of token ids, in memory or in memory-mapped files. NumPy only."""
 
 import contextlib
+import io
 import itertools
 import json
 import os
@@ -136,7 +137,7 @@ def encode_corpus(
 
     Args:
         pairs: Iterable of (source, target). If it has a method `numbered`, as the readers of
-            `zoo.translation.data` do, that yields (line, source, target); otherwise pairs are numbered from 1.
+            `zoo.translation.data` do, that yields (line, pair); otherwise pairs are numbered from 1.
         tokenizer: A `zoo.text.tokenizer.Tokenizer`.
         max_tokens: Pairs with more tokens on a side, end token included, are left out; 0 for no limit.
         dropout: Rate of BPE-dropout. If this makes an encoding too long, the encoding without dropout is used, so
@@ -193,7 +194,7 @@ def _encode_chunk(texts, tokenizer, max_tokens, dropout, seed, number):
     if not dropout:
         return [tokenizer.encode(side) for side in texts]
     seed = np.atleast_1d(seed).tolist()
-    encoded = [tokenizer.encode(rows, dropout, (*seed, number, side)) for side, rows in enumerate(texts)]
+    encoded = [tokenizer.with_dropout(dropout, (*seed, number, side)).encode(rows) for side, rows in enumerate(texts)]
     for side, rows in zip(texts, encoded):
         long = [i for i, row in enumerate(rows) if max_tokens and len(row) >= max_tokens]
         for i, row in zip(long, tokenizer.encode([side[i] for i in long])):
@@ -206,23 +207,20 @@ class _RowWriter:
 
     def __init__(self, dtype, path=None):
         self._dtype, self._path = dtype, path
-        self._file = None if path is None else open(f"{path}.ids", "wb")  # noqa: SIM115  Closed by `close`.
-        self._ids, self._lengths = [], [np.zeros(1, "int64")]
+        self._file = io.BytesIO() if path is None else open(f"{path}.ids", "wb")  # noqa: SIM115  Closed by `close`.
+        self._lengths = [np.zeros(1, "int64")]
 
     def add(self, rows):
         self._lengths.append(np.fromiter(map(len, rows), "int64", len(rows)))
         ids = np.fromiter(itertools.chain.from_iterable(rows), self._dtype)
-        if self._file is None:
-            self._ids.append(ids)
-        else:
-            with write_errors(self._file.name):
-                self._file.write(ids.tobytes())
+        with write_errors(f"{self._path}.ids"):
+            self._file.write(ids.tobytes())
 
     def close(self):
         offsets = np.cumsum(np.concatenate(self._lengths))
-        if self._file is None:
-            return TokenRows(np.concatenate([np.zeros(0, self._dtype), *self._ids]), offsets)
-        with write_errors(self._file.name):
+        if self._path is None:
+            return TokenRows(np.frombuffer(self._file.getbuffer(), self._dtype), offsets)
+        with write_errors(f"{self._path}.ids"):
             self._file.close()
         write_atomically(f"{self._path}.offsets", offsets.tobytes())
         return TokenRows(np.zeros(0, self._dtype), offsets)
@@ -231,7 +229,7 @@ class _RowWriter:
 def numbered(pairs: Pairs) -> typing.Iterator[tuple[int, str, str]]:
     """Iterates over (line, source, target) of each pair."""
     if hasattr(pairs, "numbered"):
-        return pairs.numbered()
+        return ((line, *pair) for line, pair in pairs.numbered())
     return ((number, source, target) for number, (source, target) in enumerate(pairs, start=1))
 
 

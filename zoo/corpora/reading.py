@@ -49,13 +49,9 @@ class Report:
         vars(self).update({name: LineNotes() for name in notes})
 
     def __str__(self):
-        return "; ".join([self._summary.format_map(vars(self)), *notes_of(self)])
-
-
-def notes_of(report: typing.Any) -> list[str]:
-    """Describes the line notes of a report that are not empty."""
-    notes = {name: value for name, value in vars(report).items() if isinstance(value, LineNotes) and value.count}
-    return [f"{value.count:,} {name.replace('_', ' ')} {value}" for name, value in notes.items()]
+        notes = {name: value for name, value in vars(self).items() if isinstance(value, LineNotes) and value.count}
+        parts = [f"{value.count:,} {name.replace('_', ' ')} {value}" for name, value in notes.items()]
+        return "; ".join([self._summary.format_map(vars(self)), *parts])
 
 
 class TableRows:
@@ -182,6 +178,60 @@ class DatasetRows:
             return value
         names = self.names(feature)  # Unpublished labels of a test set are -1.
         return (names[value] if names and value >= 0 else str(value)).encode()
+
+
+def open_rows(
+    data: PathLike,
+    columns: typing.Sequence[int],
+    features: typing.Sequence[str] | None,
+    split: str,
+    data_dir: PathLike | None,
+    choose: typing.Callable[[typing.Any], typing.Sequence[str]],
+) -> TableRows | DatasetRows:
+    """Opens "tfds:NAME" as `DatasetRows`, other files as `TableRows`: CSV if the name ends in .csv or .csv.gz."""
+    name = os.fspath(data)
+    if name.startswith("tfds:"):
+        return DatasetRows(name.removeprefix("tfds:"), features, split, data_dir, "features", choose)
+    return TableRows(data, columns, commas=name.removesuffix(".gz").endswith(".csv"))
+
+
+class Reader:
+    """Base class of readers, which convert rows of bytes to examples and report the rows that they leave out.
+
+    A reader can be iterated repeatedly. `report` describes the latest pass and is complete at its end.
+
+    Args:
+        rows: Rows of bytes, such as `TableRows`.
+
+    Attributes:
+        summary, notes: Arguments of `Report`, `lines` and `broken` (rows that are not UTF-8) among them.
+    """
+
+    summary: str
+    notes: tuple[str, ...]
+
+    def __init__(self, rows: typing.Iterable[Row]):
+        self._rows, self.report = rows, Report(self.summary, *self.notes)
+
+    def examples(self, line: int, cells: list[str] | None) -> typing.Iterator:
+        """Yields the examples of a row, and adds a row that is left out to the report; None lacks columns."""
+        raise NotImplementedError
+
+    def numbered(self) -> typing.Iterator[tuple[int, typing.Any]]:
+        """Yields (line number, example)."""
+        self.report = Report(self.summary, *self.notes)
+        for line, row in enumerate(self._rows, start=1):
+            self.report.lines = line
+            try:
+                cells = row and [cell.decode("utf-8") for cell in row]
+            except UnicodeDecodeError:
+                self.report.broken.add(line)
+                continue
+            for example in self.examples(line, cells):
+                yield line, example
+
+    def __iter__(self) -> typing.Iterator:
+        return (example for _, example in self.numbered())
 
 
 def text_features(info: typing.Any) -> list[str]:

@@ -11,7 +11,7 @@ class LabellingCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "labelling", RECIPES, "tag", "labelling/masc-pos"
 
     def add_corpus(self, command, prefix=""):
-        text = "a word and its label a line, an empty line after a sentence"
+        text = "file with a word and its label per line, and an empty line after each sentence"
         command.add_argument(f"--{prefix}data", required=True, help=text)
         if prefix:
             return
@@ -20,7 +20,7 @@ class LabellingCommands(TaskCommands):
             "--unknown-labels",
             choices=["error", "wrong"],
             default="error",
-            help="what labels count as that training never saw",
+            help="labels that are not in the training data: an error, or counted as wrong",
         )
 
     def read(self, options, prefix=""):
@@ -28,10 +28,10 @@ class LabellingCommands(TaskCommands):
         return SentenceReader(path, options.columns, options.unknown_labels)
 
     def predictions(self, predictor, lines, options, progress):
-        """One line a sentence, whose words are split by spaces: word_label for each word."""
+        """Returns a line of word_label pairs for each sentence, whose words are separated by spaces."""
         sentences = [text.split() for text in lines]
-        found = predictor.tag(sentences, progress)
-        return [" ".join(map("_".join, zip(words, labels))) for words, labels in zip(sentences, found)]
+        pairs = zip(sentences, predictor.tag(sentences, progress))
+        return [" ".join(map("_".join, zip(words, labels))) for words, labels in pairs]
 
 
 COMMANDS = LabellingCommands()

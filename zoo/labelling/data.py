@@ -1,82 +1,73 @@
-"""Sentences of labelled words, one word a line, as iterators. No Keras."""
+"""Readers of sentences of labelled words. No Keras."""
 
-import contextlib
 import os
 import typing
 from collections.abc import Iterator, Sequence
 
 from zoo.corpora.labelled_corpus import NO_LABEL
-from zoo.corpora.reading import LineNotes, PathLike, Report, existing_path, read_byte_lines
+from zoo.corpora.reading import LineNotes, LineRows, PathLike, Reader, Report
 
 
 class Sentence(typing.NamedTuple):
-    """Words and the label of each."""
+    """Words and their labels."""
 
     words: tuple[str, ...]
     labels: tuple[str, ...]
 
 
-def _report():
-    """The report of a pass; sentences with other bytes than UTF-8 are left out."""
-    return Report("{sentences:,} sentences of {words:,} words from {lines:,} lines", "broken")
+class SentenceReader(Reader):
+    """Reads files with one word per line and an empty line after each sentence, as in the CoNLL shared tasks.
 
-
-class SentenceReader:
-    """A file with one word a line and an empty line after each sentence, as of CoNLL's shared tasks.
-
-    It can be run over again and again; `report` tells about the latest pass.
+    Sentences with a line that is not UTF-8 are left out.
 
     Args:
-        path: The file, plain or gzip (told by content). Columns are split by tabs if its first line has one, else by
-            spaces. `-DOCSTART-` ends a sentence; between tabs, lines that begin with `#` and have no tab are comments.
-        columns: Columns of word and label, from 0; negative ones count from the end.
-        unknown_labels: What labels mean that a model does not know when it is evaluated: an "error", or "wrong"
-            whatever is predicted.
+        path: The file, plain or gzip (recognized by content). Columns are separated by tabs if its first line has one,
+            else by spaces. `-DOCSTART-` ends a sentence. In files with tabs, lines without a tab that start with `#`
+            are comments.
+        columns: Numbers of the columns of word and label, from 0; negative ones count from the end.
+        unknown_labels: How labels that the model does not know are evaluated: "error" raises an error, "wrong" counts
+            any prediction as wrong.
 
     Raises:
-        ValueError: If an argument does not fit. While it is run over, at a line without these columns, or with another
-            number of columns than the first.
+        ValueError: If an argument is invalid. During iteration, at a line that lacks a column, or has another number of
+            columns than the first line.
     """
 
-    def __init__(self, path: PathLike, columns: Sequence[int] = (0, -1), unknown_labels: str = "error"):
-        self._path, self._columns, self.unknown_labels = existing_path(path), tuple(columns), unknown_labels
-        if len(self._columns) != 2 or self._columns[0] == self._columns[1]:
-            raise ValueError(f"`columns` must be two different numbers, of word and label. Received: {columns}.")
-        if unknown_labels not in ("error", "wrong"):
-            raise ValueError(f"`unknown_labels` must be error or wrong. Received: unknown_labels={unknown_labels!r}.")
-        self.report = _report()
+    summary, notes = "{sentences:,} sentences of {words:,} words from {lines:,} lines", ("broken",)
 
-    def __iter__(self) -> Iterator[Sentence]:
-        return (sentence for _, sentence in self.numbered())
+    def __init__(self, path: PathLike, columns: Sequence[int] = (0, -1), unknown_labels: str = "error"):
+        super().__init__(LineRows(path))
+        self._path, self._columns, self.unknown_labels = path, tuple(columns), unknown_labels
+        if len(self._columns) != 2 or self._columns[0] == self._columns[1]:
+            raise ValueError(
+                f"`columns` must be two different numbers, of word and label. Received: columns={columns}. Change them."
+            )
+        if unknown_labels not in ("error", "wrong"):
+            raise ValueError(
+                f"`unknown_labels` must be 'error' or 'wrong'. Received: unknown_labels={unknown_labels!r}. Change it."
+            )
 
     def numbered(self) -> Iterator[tuple[int, Sentence]]:
-        """(line of the first word, sentence)."""
-        report = self.report = _report()
+        """Yields (line of the first word, sentence)."""
+        report = self.report = Report(self.summary, *self.notes)
         words, first, broken = [], 0, False
-        with contextlib.closing(read_byte_lines(self._path)) as lines:
-            for line, cells in self._cells(lines, report):
-                if cells is None:
-                    broken = True
-                elif cells:
-                    first = first if words else line
-                    words.append(cells)
-                    continue
-                else:
-                    if words and not broken:
-                        yield first, self._sentence(words, report)
-                    words, broken = [], False
-        if words and not broken:
-            yield first, self._sentence(words, report)
+        for line, cells in self._cells(report):
+            if cells is None:
+                broken = True
+            elif cells:
+                first = first if words else line
+                words.append(cells)
+            else:
+                if words and not broken:
+                    report.sentences += 1
+                    report.words += len(words)
+                    yield first, Sentence(*zip(*words))
+                words, broken = [], False
 
-    def _sentence(self, words, report):
-        report.sentences += 1
-        report.words += len(words)
-        return Sentence(*zip(*words))
-
-    def _cells(self, lines, report):
-        """(line, (word, label)); nothing for an empty line, None for one that is broken."""
+    def _cells(self, report):
+        """Yields (line, (word, label)), with an empty tuple at the end of a sentence, and None for invalid UTF-8."""
         separator = width = None
-        for line, content in enumerate(lines, start=1):
+        for line, (content,) in enumerate(self._rows, start=1):
             report.lines = line
             try:
                 text = content.decode("utf-8")
@@ -95,35 +86,37 @@ class SentenceReader:
             if len(cells) != width or not -width <= min(self._columns) <= max(self._columns) < width:
                 raise ValueError(
                     f"{os.fspath(self._path)}, line {line}, has {len(cells)} columns; {width} were expected, columns "
-                    f"{self._columns} among them. Mend the line, or choose others by `columns`."
+                    f"{self._columns} among them. Correct the line, or select other columns by `columns`."
                 )
             word, label = (cells[column].strip() for column in self._columns)
             if not word or not label:
-                raise ValueError(f"{os.fspath(self._path)}, line {line}, lacks its word or its label. Mend the line.")
+                raise ValueError(f"{os.fspath(self._path)}, line {line}, lacks its word or its label. Correct it.")
             yield line, (word, label)
+        yield None, ()
 
 
 def label_names(sentences: typing.Iterable[Sentence]) -> list[str]:
-    """The labels of a corpus, sorted.
+    """Returns the labels of a corpus, sorted.
 
     Raises:
-        ValueError: If there are none.
+        ValueError: If the corpus is empty.
     """
     names = sorted({label for sentence in sentences for label in sentence.labels})
     if not names:
-        raise ValueError("A tagger needs labelled words to learn from. Received: no sentence.")
+        raise ValueError("The training corpus must have labelled words. Received: no sentence. Check the file.")
     return names
 
 
 def label_numbers(reader: SentenceReader, names: Sequence[str]) -> tuple[list[list[int]], list[Sentence], LineNotes]:
-    """Reads the numbers of the labels, sentence by sentence, the sentences, and the lines of unknown labels.
+    """Reads a corpus; returns the numbers of the labels of each sentence, the sentences, and lines of unknown labels.
 
     Args:
-        reader: Sentences; its `unknown_labels` says whether other labels than `names` are an error or NO_LABEL.
+        reader: The corpus. Its `unknown_labels` determines whether labels that are not in `names` raise an error or
+            become NO_LABEL.
         names: The labels, in the order of their numbers.
 
     Raises:
-        ValueError: If a label is not among `names` and that is an error; the message names the line.
+        ValueError: If a label is not in `names` and that is an error; the message contains its line.
     """
     number_of = {name: i for i, name in enumerate(names)}
     numbers, sentences, notes = [], [], LineNotes()
@@ -133,8 +126,8 @@ def label_numbers(reader: SentenceReader, names: Sequence[str]) -> tuple[list[li
                 continue
             if reader.unknown_labels == "error":
                 raise ValueError(
-                    f"Line {first + i} has the label {label!r}, which training never saw. Known labels: "
-                    f"{', '.join(names)}. Mend the line, or have such words count as wrong (--unknown-labels wrong)."
+                    f"Line {first + i} has the label {label!r}, which is not in the training data. Known labels: "
+                    f"{', '.join(names)}. Correct the line, or count such words as wrong (--unknown-labels wrong)."
                 )
             notes.add(first + i)
         numbers.append([number_of.get(label, NO_LABEL) for label in sentence.labels])

@@ -1,4 +1,4 @@
-"""Token accuracy and span F1, with bootstrap intervals. NumPy, no Keras."""
+"""Token accuracy and span F1 of taggers. NumPy, no Keras."""
 
 from collections.abc import Sequence
 
@@ -8,10 +8,10 @@ from zoo.training.scores import Score, bootstrap_scores
 
 
 def spans(labels: Sequence[str]) -> set[tuple[str, int, int]]:
-    """Spans (type, first, last + 1) of labels B-type, I-type and O.
+    """Extracts the spans (type, first, last + 1) of labels B-type, I-type and O.
 
-    As CoNLL's script counts: an I-type without a span of its type before it begins one (Tjong Kim Sang and De
-    Meulder 2003).
+    As in CoNLL's script, an I-type that does not follow a span of its type starts one (Tjong Kim Sang and De Meulder
+    2003).
     """
     found, kind, first = set(), None, 0
     for i, label in enumerate([*labels, "O"]):
@@ -25,35 +25,34 @@ def spans(labels: Sequence[str]) -> set[tuple[str, int, int]]:
 
 
 def is_bio(names: Sequence[str]) -> bool:
-    """Whether all labels are O, B-type or I-type, and some span can be made of them."""
+    """Returns whether all labels are O, B-type or I-type, with at least one B-type."""
     return any(name.startswith("B-") for name in names) and all(n == "O" or n[:2] in ("B-", "I-") for n in names)
 
 
 def labelling_scores(
     gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], names: Sequence[str], resamples: int = 0
 ) -> list[Score]:
-    """Token accuracy and, for BIO labels, span F1 (micro average), in per cent.
+    """Computes token accuracy and, for BIO labels, span F1 (micro average), in per cent.
 
     Args:
-        gold, predicted: Labels of every sentence.
-        names: All labels there are.
-        resamples: Bootstrap samples of sentences for the intervals; 0 for none.
+        gold, predicted: Labels of each sentence.
+        names: All labels of the model.
+        resamples: Number of bootstrap samples of sentences for the intervals; 0 for none.
 
     Raises:
-        ValueError: If there is no word, or the numbers of sentences or words differ.
+        ValueError: If there are no words, or the numbers of sentences or words differ.
     """
     if [len(labels) for labels in gold] != [len(labels) for labels in predicted] or not any(map(len, gold)):
         raise ValueError(
-            "Every sentence must have as many labels as words, and there must be some. "
+            "There must be sentences, and a predicted label for each of their words. "
             f"Received: {len(gold)} sentences of {sum(map(len, gold))} words, "
-            f"labels for {len(predicted)} sentences of {sum(map(len, predicted))} words."
+            f"labels for {len(predicted)} sentences of {sum(map(len, predicted))} words. Pass both for the same words."
         )
-    counts = [_counts(*pair, is_bio(names)) for pair in zip(gold, predicted)]
-    counts = np.array(counts, "float64")
+    counts = np.array([_counts(*pair, is_bio(names)) for pair in zip(gold, predicted)], "float64")
 
     def values(rows):
-        right, words, common, both = counts[rows].sum(0)
-        return 100 * np.array([right / words, 2 * common / both if both else 1.0])
+        correct, words, common, both = counts[rows].sum(0)
+        return 100 * np.array([correct / words, 2 * common / both if both else 1.0])
 
     signature = f"sentences:{len(gold)}|words:{int(counts[:, 1].sum())}|labels:{len(names)}"
     metrics = ["accuracy", "span F1"][: 1 + is_bio(names)]
@@ -61,9 +60,9 @@ def labelling_scores(
 
 
 def _counts(gold, predicted, bio):
-    """Right words, words, common spans, and spans of both sides together."""
-    right = sum(a == b for a, b in zip(gold, predicted))
+    """Counts correct words, words, common spans, and spans of both sides together."""
+    correct = sum(a == b for a, b in zip(gold, predicted))
     if not bio:
-        return right, len(gold), 0, 0
-    wanted, found = spans(gold), spans(predicted)
-    return right, len(gold), len(wanted & found), len(wanted) + len(found)
+        return correct, len(gold), 0, 0
+    gold_spans, found = spans(gold), spans(predicted)
+    return correct, len(gold), len(gold_spans & found), len(gold_spans) + len(found)

@@ -1,10 +1,10 @@
-"""A trained tagger: lists of words in, lists of labels out."""
+"""The predictor of labels of words."""
 
 from zoo.serving.word_predictor import WordPredictor
 
 
 class WordTagger(WordPredictor):
-    """A tagger; see `WordPredictor`."""
+    """Labels the words of sentences; see `WordPredictor`."""
 
     task = "labelling"
 

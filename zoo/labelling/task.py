@@ -1,4 +1,4 @@
-"""Labelling as a task: a label for every word of a sentence."""
+"""The task of labelling each word of a sentence."""
 
 import numpy as np
 
@@ -11,9 +11,9 @@ from zoo.training.tasks import Evaluation, Task, TrainingData
 
 
 class Labelling(Task):
-    """Trains and evaluates taggers. Corpora are a `zoo.labelling.data.SentenceReader` each.
+    """Trains and evaluates taggers. Each corpus is a `zoo.labelling.data.SentenceReader`.
 
-    The number of labels follows from the training corpus. Examples are (numbers of the labels, sentences).
+    The training corpus determines the number of labels. Examples are (numbers of the labels, sentences).
     """
 
     predictor_class = WordTagger
@@ -22,13 +22,15 @@ class Labelling(Task):
     def read(self, recipe, train, dev, log):
         names = label_names(train)
         if recipe.training.score == "span_f1" and not is_bio(names):
-            raise ValueError(f"The score span_f1 needs labels O, B-type and I-type. Received: {', '.join(names)}.")
+            raise ValueError(
+                f"The score span_f1 needs labels O, B-type and I-type. Received: {', '.join(names)}. Use accuracy."
+            )
         labels, sentences, _ = label_numbers(train, names)
         log(f"{train.report}; {len(names)} labels")
         *dev_examples, notes = label_numbers(dev, names)
         log(f"dev: {dev.report}" + (f"; {notes.count:,} unknown labels {notes}" if notes.count else ""))
         if not dev_examples[0]:
-            raise ValueError("The dev corpus has no sentence. It decides which checkpoint is kept: give one.")
+            raise ValueError("The dev corpus must have sentences to select the best checkpoint. Received: no sentence.")
         return TrainingData(
             (labels, [sentence.words for sentence in sentences]),
             dev_examples,
@@ -52,14 +54,14 @@ class Labelling(Task):
         return examples
 
     def score(self, predictor, examples, resamples=0, progress=None):
-        """Computes token accuracy and, for BIO labels, span F1; labels that are unknown are not part of the loss."""
+        """Computes token accuracy and, for BIO labels, span F1; the loss leaves out unknown labels."""
         numbers, sentences = examples
         words, gold = zip(*sentences)
         probabilities = predictor.probabilities(words, progress)
         predicted = [[predictor.labels[i] for i in rows.argmax(-1)] for rows in probabilities]
         flat = np.concatenate([np.asarray(row) for row in numbers])
-        of_gold = np.take_along_axis(np.concatenate(probabilities), flat[:, None], 1)[flat != NO_LABEL]
-        loss = float(-np.log(np.maximum(of_gold, 1e-30)).mean())
+        likelihoods = np.take_along_axis(np.concatenate(probabilities), flat[:, None], 1)[flat != NO_LABEL]
+        loss = float(-np.log(np.maximum(likelihoods, 1e-30)).mean())
         return Evaluation(labelling_scores(gold, predicted, predictor.labels, resamples), gold, predicted, loss)
 
 

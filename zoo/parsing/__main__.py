@@ -6,7 +6,7 @@ import rich.console
 import rich.table
 
 import zoo
-from zoo.commands.command_line import ProgressBar, log
+from zoo.commands.command_line import log, progress_bar
 from zoo.commands.task_commands import TaskCommands
 from zoo.parsing.recipes import RECIPES
 from zoo.text.terminal import join_lines, table_cell
@@ -16,7 +16,7 @@ class ParsingCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "parsing", RECIPES, "parse", "parsing/genia"
 
     def add_corpus(self, command, prefix=""):
-        text = "trees in brackets, gzip or not" + (", to choose the weights by" if prefix else "")
+        text = "file of trees in brackets, gzip or not" + (", which selects the weights" if prefix else "")
         command.add_argument(f"--{prefix}data", required=True, help=text)
 
     def read(self, options, prefix=""):
@@ -25,18 +25,14 @@ class ParsingCommands(TaskCommands):
         return TreeReader(options.dev_data if prefix else options.data)
 
     def add_evaluate(self, command):
-        command.add_argument(
-            "--without-outermost", action="store_true", help="do not count what is alone under the root, as GENIA's S"
-        )
-        command.add_argument("--beam-size", type=int, help="of a linearised parser; 1 is greedy")
-        command.add_argument(
-            "--unconstrained",
-            action="store_true",
-            help="a linearised parser may write anything, which is then repaired",
-        )
+        text = "do not count an only child of the root, such as S in GENIA"
+        command.add_argument("--without-outermost", action="store_true", help=text)
+        command.add_argument("--beam-size", type=int, help="for a linearised parser; 1 is greedy")
+        text = "for a linearised parser: search without constraints, and repair the outputs"
+        command.add_argument("--unconstrained", action="store_true", help=text)
 
     def run_evaluate(self, options):
-        """Prints F1, precision and recall of brackets as evalb counts them, with 95 % intervals, and a label table."""
+        """Prints F1, recall and precision of brackets as in evalb, with 95 % intervals, and a table of the labels."""
         from zoo.parsing.metrics import label_table
 
         parser = zoo.load(options.checkpoint)
@@ -44,40 +40,38 @@ class ParsingCommands(TaskCommands):
         search |= {"constrain": False} if options.unconstrained else {}
         if search and parser.card.get("parser") != "linear":
             raise ValueError(
-                "A span parser finds the best tree without a search. Leave out --beam-size, --unconstrained."
+                "A span parser finds the best tree without a beam search. Omit --beam-size and --unconstrained."
             )
         reader = self.read(options)
         trees = [*reader]
         log(str(reader.report))
-        with ProgressBar(len(trees), "parse") as advance:
-            scores, gold, found, _ = self.module().evaluate(
-                parser, trees, progress=advance, outermost=not options.without_outermost, **search
-            )
-        for score in scores:
+        with progress_bar(len(trees), "parse") as advance:
+            search["outermost"] = not options.without_outermost
+            evaluation = self.module().evaluate(parser, trees, progress=advance, **search)
+        for score in evaluation.scores:
             print(score)
         numbers = (rich.table.Column(name, justify="right") for name in ("gold", "recall", "precision", "F1"))
         table = rich.table.Table("label", *numbers)
-        for label, wanted, own, common in label_table(gold, found):
-            recall, precision = (f"{100 * common / total:.1f}" if total else "" for total in (wanted, own))
-            table.add_row(table_cell(label), f"{wanted:,}", recall, precision, f"{200 * common / (wanted + own):.1f}")
+        for label, gold, predicted, common in label_table(evaluation.gold, evaluation.predicted):
+            recall, precision = (f"{100 * common / total:.1f}" if total else "" for total in (gold, predicted))
+            table.add_row(table_cell(label), f"{gold:,}", recall, precision, f"{200 * common / (gold + predicted):.1f}")
         rich.console.Console().print(table)
 
     def add_predict(self, command):
-        command.add_argument("--tokenised", action="store_true", help="words are split by spaces already")
-        command.add_argument(
-            "--draw", nargs="?", const="ascii", choices=["ascii", "svg"], help="print pictures of the trees"
-        )
+        command.add_argument("--tokenised", action="store_true", help="the words are already separated by spaces")
+        kinds = {"nargs": "?", "const": "ascii", "choices": ["ascii", "svg"]}
+        command.add_argument("--draw", **kinds, help="print drawings of the trees")
 
     def predictions(self, predictor, lines, options, progress):
-        """One line a sentence: its tree in brackets, nothing for an empty line."""
-        from zoo.parsing.trees import bracketed
+        """Returns the tree of each sentence in brackets on a line, or as a drawing; an empty line has no tree."""
+        from zoo.parsing.trees import to_brackets
 
         sentences = [text.split() for text in lines] if options.tokenised else lines
         for tree in predictor.parse(sentences, progress):
             if tree is None:
                 yield ""
             elif options.draw is None:
-                yield join_lines(bracketed(tree))
+                yield join_lines(to_brackets(tree))
             else:
                 from nltk.tree.prettyprinter import TreePrettyPrinter
 

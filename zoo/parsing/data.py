@@ -1,6 +1,5 @@
-"""Trees of files as an iterator, and as charts to learn from. No Keras."""
+"""Readers of trees, and corpora of charts. No Keras."""
 
-import contextlib
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,62 +7,52 @@ from dataclasses import dataclass
 import numpy as np
 
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.reading import PathLike, Report, existing_path, read_byte_lines
+from zoo.corpora.reading import PathLike, Report, existing_path, read_lines
 from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.parsing.chart import span_number
-from zoo.parsing.trees import Spans, Tree, cleaned, read_brackets
+from zoo.parsing.trees import Spans, Tree, clean_tree, read_brackets
 
 NO_CONSTITUENT = ""  # The first label of every chart.
-
-
-def _report():
-    """The report of a pass; trees without words are left out."""
-    return Report("{trees:,} trees of {words:,} words", "empty")
+_REPORT = "{trees:,} trees of {words:,} words", "empty"
 
 
 class TreeReader:
-    """A file of trees in brackets, cleaned: one a line or spread over several, plain or gzip (told by content).
+    """Reads cleaned trees from a file of trees in brackets, each on one line or on several; leaves out empty trees.
 
-    It can be run over again and again; `report` tells about the latest pass.
+    It can be iterated repeatedly; `report` describes the latest pass.
+
+    Args:
+        path: The file, plain or gzip (recognized by content).
 
     Raises:
-        ValueError: While it is run over, at what is no tree or no UTF-8; the message tells the line.
+        ValueError: During iteration, at an invalid tree or invalid UTF-8; the message contains the line.
     """
 
     def __init__(self, path: PathLike):
-        self._path = existing_path(path)
-        self.report = _report()
+        self._path, self.report = existing_path(path), Report(*_REPORT)
 
     def __iter__(self) -> Iterator[Tree]:
-        report = self.report = _report()
-        with contextlib.closing(read_byte_lines(self._path)) as lines:
-            for number, tree in read_brackets(self._decoded(lines), os.fspath(self._path)):
-                tree = cleaned(tree)
-                if tree is None:
-                    report.empty.add(number)
-                    continue
-                report.trees += 1
-                report.words += len(tree.leaves())
-                yield tree
-
-    def _decoded(self, lines):
-        for number, line in enumerate(lines, start=1):
-            try:
-                yield line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{self._path}, line {number}, is not UTF-8: {error}. Convert the file.") from error
+        report = self.report = Report(*_REPORT)
+        for number, tree in read_brackets(read_lines(self._path), os.fspath(self._path)):
+            tree = clean_tree(tree)
+            if tree is None:
+                report.empty.add(number)
+                continue
+            report.trees += 1
+            report.words += len(tree.leaves())
+            yield tree
 
 
 @dataclass(frozen=True, eq=False)
 class ChartCorpus(LabelledCorpus):
-    """Sentences with their charts.
+    """Sentences with the charts of their trees.
 
-    The `labels` are rows of cells (first, last + 1, label), those of tags (word, word, tag). In batches they are
-    `[B, N (N + 1) / 2]` in the order of `zoo.models.span_parser.SpanParser`, NO_LABEL in its padding.
+    The `labels` are rows of cells (first, last + 1, label), and (word, word, tag) for tags. In batches they are
+    `[B, N (N + 1) / 2]` in the order of `zoo.models.span_parser.SpanParser`, with NO_LABEL as padding.
     """
 
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
-        """See `LabelledCorpus`; the boundaries are `[B, N]`."""
+        """Returns the chosen rows as arrays; see `LabelledCorpus`. The boundaries are `[B, N]`."""
         (width,) = widths
         boundaries = self.features["boundary_ids"]
         places = int(boundaries.lengths[rows].max())
@@ -74,7 +63,7 @@ class ChartCorpus(LabelledCorpus):
         return batch | {"labels": append_rows(self._charts(rows, boundaries.lengths[rows] - 1, places), fill, NO_LABEL)}
 
     def _charts(self, rows, words, places):
-        last = np.repeat(np.arange(places), np.arange(places))  # Of all spans, in the order of the model.
+        last = np.repeat(np.arange(places), np.arange(places))  # The ends of all spans, in the order of the model.
         charts = np.full((len(rows), places + len(last)), NO_LABEL, "int32")
         charts[:, places:] = np.where(last <= words[:, None], 0, NO_LABEL)
         for chart, row in zip(charts, rows):
@@ -84,13 +73,13 @@ class ChartCorpus(LabelledCorpus):
 
 
 def label_names(trees: Sequence[Spans]) -> tuple[list[str], list[str]]:
-    """The labels of spans, NO_CONSTITUENT first, and the tags, both sorted."""
+    """Returns NO_CONSTITUENT and the sorted labels of spans, and the sorted tags."""
     labels = {label for spans in trees for label in spans.labels.values()}
     return [NO_CONSTITUENT, *sorted(labels)], sorted({tag for spans in trees for tag in spans.tags})
 
 
 def chart_cells(trees: Sequence[Spans], labels: Sequence[str], tags: Sequence[str]) -> TokenRows:
-    """The cells of `ChartCorpus` of trees whose labels and tags are all known."""
+    """Converts trees, whose labels and tags must all be known, to the cells of a `ChartCorpus`."""
     label_number, tag_number = ({name: i for i, name in enumerate(names)} for names in (labels, tags))
     rows = [
         [(*span, label_number[label]) for span, label in spans.labels.items()]

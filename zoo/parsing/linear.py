@@ -1,4 +1,4 @@
-"""Trees as sequences of symbols: an opening bracket with its label, a tag for each word, a closing bracket."""
+"""Trees as sequences of symbols: opening brackets with labels, tags of words, closing brackets."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,21 +6,21 @@ import numpy as np
 from keras import ops
 
 from zoo.config import END_ID
-from zoo.parsing.trees import MAX_STOREYS, ROOT, Tree
+from zoo.parsing.trees import MAX_DEPTH, ROOT, Tree
 
 _UNKNOWN_TAG = "XX"
 _OTHER, _OPEN, _CLOSE, _TAG, _END = range(5)
 
 
 class Symbols:
-    """Trees to numbers and back (Vinyals et al. 2015), their root left out.
+    """Converts trees, without their root, to numbers of symbols and back (Vinyals et al. 2015).
 
-    `(NP DT NN )` is `(NP (DT the) (NN dog))`: a tag takes the next word. Closing brackets have no label, so that the
-    number of open ones is all that decides what may follow.
+    `(NP (DT the) (NN dog))` is `(NP DT NN )`: each tag belongs to the next word. Closing brackets have no label, so
+    that the next symbols that are possible depend only on the number of open brackets.
 
     Args:
-        labels, tags: Of constituents and words.
-        first: Number of the first symbol, behind those of a vocabulary.
+        labels, tags: Labels of constituents, and tags of words.
+        first: Number of the first symbol, which follows those of the vocabulary.
     """
 
     def __init__(self, labels: Sequence[str], tags: Sequence[str], first: int):
@@ -31,11 +31,11 @@ class Symbols:
 
     @property
     def size(self) -> int:
-        """The number of the last symbol and 1: rows of a table for the vocabulary and the symbols."""
+        """Number of rows of an embedding table for the vocabulary and the symbols."""
         return self.first + 1 + len(self.labels) + len(self.tags)
 
     def encode(self, tree: Tree) -> list[int]:
-        """The numbers of a cleaned tree."""
+        """Converts a cleaned tree to numbers."""
         numbers = []
 
         def walk(node):
@@ -52,17 +52,17 @@ class Symbols:
         return numbers
 
     def decode(self, numbers: Iterable[int], words: Sequence[str]) -> Tree:
-        """The tree over exactly these words that the numbers tell, or nearly.
+        """Converts numbers to a tree over the given words.
 
-        Of numbers that are no tree, brackets that open nothing or close nothing are left out and missing ones are
-        closed at the end; tags without a word are left out; words without a tag follow at the end, as XX. Constituents
-        more than MAX_STOREYS inside one another are left out, too.
+        Numbers that are not a tree are repaired: empty constituents, closing brackets too many, and tags without a word
+        are left out; open brackets are closed at the end; words without a tag follow at the end, with the tag XX.
+        Constituents that are nested more than MAX_DEPTH deep are left out.
         """
         root = Tree(ROOT, [])
         stack, place, skipped = [root], 0, 0
         for number in map(int, numbers):
             kind = self._kind(number)
-            if kind == _OPEN and len(stack) >= MAX_STOREYS - 1:
+            if kind == _OPEN and len(stack) >= MAX_DEPTH - 1:
                 skipped += 1
             elif kind == _OPEN:
                 stack.append(Tree(self.labels[number - self.first - 1], []))
@@ -88,12 +88,12 @@ class Symbols:
         return _OPEN if number <= self.first + len(self.labels) else _TAG
 
     def constraint(self):
-        """The constraint of a search for trees; see `BracketConstraint`."""
+        """Returns the `BracketConstraint` of a search over these symbols."""
         return BracketConstraint([self._kind(number) for number in range(self.size)])
 
 
 def symbol_names(trees: Iterable[Tree]) -> tuple[list[str], list[str]]:
-    """The labels of cleaned trees, their roots left out, and the tags, both sorted."""
+    """Returns the labels of cleaned trees, without those of roots, and the tags, both sorted."""
     labels, tags = set(), set()
     for tree in trees:
         for node in (inner for child in tree for inner in child.subtrees()):
@@ -108,30 +108,30 @@ def _close(stack):
 
 
 class BracketConstraint:
-    """Lets a search write nothing but trees over a given number of words, within a given number of symbols.
+    """Constrains a search to trees over a given number of words, with at most a given number of symbols.
 
-    A tag needs a word that has none, a closing bracket an open one with something in it, an opening bracket a word to
-    come and room to be closed; the end comes when every word has its tag and every bracket is closed. There always is
-    something to write. For `keras_transformer.decoding.constrained`.
+    A tag is allowed if a word is left, a closing bracket if the innermost constituent is not empty, an opening bracket
+    if a word is left and the remaining symbols suffice to finish the tree, the end if all words have tags and all
+    brackets are closed. At least one symbol is always allowed. For `keras_transformer.decoding.constrained`.
 
     Args:
-        kinds: What each number of the vocabulary is.
+        kinds: Kind of each number of the vocabulary.
     """
 
     def __init__(self, kinds: Sequence[int]):
         self._kinds = np.asarray(kinds, "int32")
 
     def begin(self, words, limits):
-        """The state of hypotheses of `words` `[rows]` words and at most `limits` `[rows]` symbols, the end included.
+        """Returns the initial state for `words` `[rows]` words and at most `limits` `[rows]` symbols, end included.
 
-        A limit must be at least the number of words and 1.
+        A limit must be at least the number of words plus 1.
         """
         words, limits = ops.cast(words, "int32"), ops.cast(limits, "int32")
         return {"left": words, "room": limits, "open": ops.zeros_like(words), "fresh": ops.zeros_like(words)}
 
     def __call__(self, token_ids, state, index):
-        """What may follow, boolean `[rows, V]`, and the state with the last tokens `[rows]` counted in."""
-        kind = ops.take(self._kinds, token_ids)  # The start is none of them.
+        """Returns the allowed tokens, boolean `[rows, V]`, and the state after the last tokens `[rows]`."""
+        kind = ops.take(self._kinds, token_ids)  # That of the start token is _OTHER.
         was = {name: ops.cast(ops.equal(kind, value), "int32") for name, value in (("open", _OPEN), ("tag", _TAG))}
         left, open_ = state["left"] - was["tag"], state["open"] + was["open"] - ops.cast(kind == _CLOSE, "int32")
         room = state["room"] - ops.cast(kind != _OTHER, "int32")
@@ -139,7 +139,7 @@ class BracketConstraint:
         allowed = ops.stack(
             [
                 ops.zeros_like(left) > 0,
-                ops.logical_and(left > 0, room >= left + open_ + 3),  # Itself, its words, all closings, the end.
+                ops.logical_and(left > 0, room >= left + open_ + 3),  # This bracket, tags, closing brackets, the end.
                 ops.logical_and(open_ > 0, fresh == 0),
                 left > 0,
                 ops.logical_and(left == 0, open_ == 0),

@@ -1,4 +1,4 @@
-"""A trained linearised parser: sentences in, trees out, written symbol by symbol."""
+"""The predictor of trees as sequences of symbols."""
 
 from collections.abc import Callable, Sequence
 
@@ -9,33 +9,33 @@ from keras_transformer.decoding import Hypotheses, beam_search, constrained, gre
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch
 from zoo.corpora.token_rows import TokenRows
-from zoo.corpora.word_rows import encode_windows
 from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.parsing.linear import Symbols
-from zoo.parsing.sentences import joined, window_words, words_of
+from zoo.parsing.sentences import encode_sentences
 from zoo.parsing.trees import Tree
 from zoo.serving.predictor import Predictor
 from zoo.text.tokenizer import Tokenizer
 
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
-_EXTRA = 20  # Symbols that any sentence may have, beside _PER_TOKEN for each of its tokens.
-_PER_TOKEN = 4
+_EXTRA_SYMBOLS = 20  # Any sentence may have so many symbols more than _SYMBOLS_PER_TOKEN times its tokens.
+_SYMBOLS_PER_TOKEN = 4
 
 
 class LinearParser(Predictor):
-    """A `zoo.models.seq2seq.Seq2Seq` from words to brackets (Vinyals et al. 2015; Vaswani et al. 2017, section 6.3).
+    """Parses sentences with a `zoo.models.seq2seq.Seq2Seq`, whose output are brackets.
+
+    See Vinyals et al. (2015) and Vaswani et al. (2017), section 6.3.
 
     Args:
-        model: Its table has the vocabulary and, behind it, the symbols of `zoo.parsing.linear`.
-        tokenizer: The vocabulary.
-        labels, tags: Names for the symbols.
-        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
-        max_tokens: Longer sentences are parsed in windows of as many whole words as fit.
-        batch_tokens: Most positions that the model is called on at once.
+        model, tokenizer, card: As for `Predictor`. The embedding table of the model has rows for the vocabulary,
+            followed by rows for the symbols of `zoo.parsing.linear`.
+        labels, tags: Names of the symbols.
+        max_tokens: Longer sentences are split into windows of as many whole words as fit.
+        batch_tokens: Maximum number of positions in one call of the model.
 
     Raises:
-        ValueError: If model, vocabulary and names do not have the same sizes.
+        ValueError: If the sizes of model, vocabulary and names differ.
     """
 
     task, model_class, config_class = "parsing", Seq2Seq, ModelConfig
@@ -54,8 +54,9 @@ class LinearParser(Predictor):
         self.symbols = Symbols(labels, tags, tokenizer.vocabulary_size)
         if model.config.vocabulary_size != self.symbols.size:
             raise ValueError(
-                f"A model of {model.config.vocabulary_size} rows needs a vocabulary and symbols of as many. Received: "
-                f"{tokenizer.vocabulary_size} tokens, {len(labels)} labels, {len(tags)} tags, and the closing bracket."
+                f"Vocabulary and symbols must have the size of the model, {model.config.vocabulary_size}. Received: "
+                f"{tokenizer.vocabulary_size} tokens, {len(labels)} labels, {len(tags)} tags, and the closing bracket. "
+                "Use those of the same training run."
             )
         super().__init__(model, tokenizer, card)
         self.labels, self.tags = self.symbols.labels, self.symbols.tags
@@ -70,44 +71,43 @@ class LinearParser(Predictor):
         length_penalty: float = 0.6,
         constrain: bool = True,
     ) -> list[Tree | None]:
-        """Predicts a tree of each sentence over exactly its words, under the root TOP.
+        """Predicts a tree of each sentence over its words, with the root TOP.
 
         Args:
             sentences, progress: As for `zoo.parsing.predictor.TreeParser`.
-            beam_size: Hypotheses kept at each step; 1 is greedy.
+            beam_size: Number of hypotheses kept at each step; 1 for greedy search.
             length_penalty: Exponent of `keras_transformer.decoding.length_penalty`.
-            constrain: Whether the search writes trees alone. If not, what it writes is repaired.
+            constrain: Whether the search can output trees only. Otherwise its outputs are repaired.
         """
-        words, escaped_words = words_of(sentences)
-        tokens, places, owners = encode_windows(escaped_words, self.tokenizer, self.max_tokens)
-        parts, rows = window_words(words, places, owners), source_rows(tokens)
+        windows = encode_sentences(sentences, self.tokenizer, self.max_tokens)
+        words, rows = windows.words, strip_special_tokens(windows.tokens)
         search = self._search(beam_size, length_penalty, constrain)
         chunks, results = length_sorted_chunks([len(row) + 1 for row in rows], self.batch_tokens // beam_size), []
         for chunk in chunks:
-            counts = np.array([len(parts[i]) for i in chunk], "int32")
+            counts = np.array([len(words[i]) for i in chunk], "int32")
             found = Hypotheses(*map(ops.convert_to_numpy, search(source_batch([rows[i] for i in chunk]), counts)))
-            results.append([self.symbols.decode(ids, parts[i]) for ids, i in zip(found.ids[:, 0], chunk)])
+            results.append([self.symbols.decode(ids, words[i]) for ids, i in zip(found.ids[:, 0], chunk)])
             if progress is not None:
                 progress(len(chunk))
-        return joined(original_order(chunks, results), owners, len(words))
+        return windows.join(original_order(chunks, results))
 
     def full_card(self) -> dict:
-        """Returns the card; `parser` tells it from that of a span parser."""
+        """Returns the card, in which `parser` marks a linearised parser."""
         return {**super().full_card(), "parser": "linear"}
 
     def _make_service(self, limits):
-        raise ValueError("A linearised parser has no SavedModel. Export a span parser, which is better and faster.")
+        raise ValueError("A linearised parser cannot be exported. Export a span parser, which is better and faster.")
 
     def _search(self, beam_size, length_penalty, constrain):
-        """The compiled search `(source [B, S], words [B]) -> Hypotheses`."""
+        """Returns the compiled search `(source [B, S], words [B]) -> Hypotheses`."""
         key = beam_size, length_penalty, constrain
         if key not in self._compiled:
             options = {"beam_size": beam_size, "length_penalty": length_penalty} if beam_size > 1 else {}
             search = beam_search if beam_size > 1 else greedy_search
 
             def run(source, words):
-                width = _PER_TOKEN * ops.shape(source)[1] + _EXTRA
-                limits = _PER_TOKEN * words + _EXTRA
+                width = _SYMBOLS_PER_TOKEN * ops.shape(source)[1] + _EXTRA_SYMBOLS
+                limits = _SYMBOLS_PER_TOKEN * words + _EXTRA_SYMBOLS
                 step, state = self.model.step_function(beam_size), self.model.init_state(source, beam_size, width)
                 if constrain:
                     constraint = self.symbols.constraint()
@@ -119,6 +119,6 @@ class LinearParser(Predictor):
         return self._compiled[key]
 
 
-def source_rows(tokens: TokenRows) -> list[np.ndarray]:
-    """Rows of ids without the special ones around them."""
+def strip_special_tokens(tokens: TokenRows) -> list[np.ndarray]:
+    """Returns the ids of each row without its start and end token."""
     return [tokens.ids[first + 1 : last - 1] for first, last in zip(tokens.offsets[:-1], tokens.offsets[1:])]

@@ -1,4 +1,4 @@
-"""Labelled brackets as evalb counts them, with bootstrap intervals. NumPy, no Keras."""
+"""Precision, recall and F1 of labelled brackets as in evalb. NumPy, no Keras."""
 
 import collections
 from collections.abc import Sequence
@@ -13,12 +13,12 @@ _SAME = {"PRT": "ADVP"}
 
 
 def brackets(tree: Tree, counted: Sequence[bool], outermost: bool = True) -> collections.Counter:
-    """How often each (label, first, last + 1) stands in a cleaned tree, its root left out.
+    """Counts each (label, first, last + 1) in a cleaned tree, without its root.
 
     Args:
         tree: The tree.
-        counted: Which of its words count.
-        outermost: Whether a constituent counts that is all that is under the root.
+        counted: For each of its words, whether it counts.
+        outermost: Whether an only child of the root counts.
     """
     places = np.concatenate([[0], np.cumsum(counted)])
     found = collections.Counter()
@@ -42,19 +42,19 @@ def brackets(tree: Tree, counted: Sequence[bool], outermost: bool = True) -> col
 def parsing_scores(
     gold: Sequence[Tree], predicted: Sequence[Tree], resamples: int = 0, outermost: bool = True
 ) -> list[Score]:
-    """Labelled precision, recall and F1 of brackets, exact match, and accuracy of tags, in per cent.
+    """Computes F1, recall and precision of labelled brackets, exact match, and accuracy of tags, in per cent.
 
-    The rules are those of evalb with COLLINS.prm (Collins 1997): the root does not count, nor words that the gold tree
-    tags as punctuation; PRT is the same as ADVP. Evalb itself leaves out a sentence whose predicted tree does not tag
-    the same words as punctuation.
+    The rules are those of evalb with COLLINS.prm (Collins 1997): the root and words that the gold tree tags as
+    punctuation do not count; PRT equals ADVP. Unlike here, evalb leaves out a sentence whose predicted tree does not
+    tag the same words as punctuation.
 
     Args:
         gold, predicted: Cleaned trees over the same words.
-        resamples: Bootstrap samples of sentences for the intervals; 0 for none.
-        outermost: Whether a constituent counts that is all that is under the root, such as GENIA's constant S.
+        resamples: Number of bootstrap samples of sentences for the intervals; 0 for none.
+        outermost: Whether an only child of the root counts, such as the constant S of GENIA.
 
     Raises:
-        ValueError: If there are no trees, or words differ.
+        ValueError: If there are no trees, or their words differ.
     """
     counts = np.array([_counts(*pair, outermost) for pair in _checked(gold, predicted)], "float64")
 
@@ -71,7 +71,7 @@ def parsing_scores(
 
 
 def label_table(gold: Sequence[Tree], predicted: Sequence[Tree]) -> list[tuple[str, int, int, int]]:
-    """(label, its brackets in gold, in predicted, and in both), the most frequent first; rules as for the scores."""
+    """Returns (label, brackets in gold, in predicted, in both), most frequent first; rules as for `parsing_scores`."""
     totals = collections.defaultdict(lambda: np.zeros(3, int))
     for wanted, found, _ in map(_bracket_pair, *zip(*_checked(gold, predicted))):
         for column, side in enumerate((wanted, found, wanted & found)):
@@ -85,7 +85,7 @@ def _checked(gold, predicted):
     if not gold or len(gold) != len(predicted):
         raise ValueError(
             "There must be gold trees, and as many predicted ones. "
-            f"Received: {len(gold)} gold trees and {len(predicted)} predicted ones."
+            f"Received: {len(gold)} gold trees and {len(predicted)} predicted ones. Parse the same sentences."
         )
     for number, pair in enumerate(zip(gold, predicted), start=1):
         for name, tree in zip(("gold", "predicted"), pair):
@@ -102,7 +102,7 @@ def _bracket_pair(gold, predicted, outermost=True):
 
 
 def _counts(gold, predicted, outermost):
-    """Common, gold and predicted brackets; 1 for an exact match; right tags and counted words."""
+    """Counts common, gold and predicted brackets, exact matches (0 or 1), correct tags, and words that count."""
     wanted, found, counted = _bracket_pair(gold, predicted, outermost)
     tags = [a == b for (_, a), (_, b), counts in zip(gold.pos(), predicted.pos(), counted) if counts]
     return (wanted & found).total(), wanted.total(), found.total(), wanted == found, sum(tags), len(tags)

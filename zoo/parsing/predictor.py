@@ -1,37 +1,37 @@
-"""A trained span parser: sentences in, trees out."""
+"""The predictor of trees by scores of spans."""
 
 from collections.abc import Callable, Sequence
 
 from keras import ops
 
 from zoo.config import SpanParserConfig
-from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
+from zoo.corpora.word_rows import window_boundaries, window_characters
 from zoo.models.compiling import compile_function
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
-from zoo.parsing.sentences import joined, window_words, words_of
-from zoo.parsing.trees import Tree, bracketed, to_tree
+from zoo.parsing.sentences import encode_sentences
+from zoo.parsing.trees import Tree, to_brackets, to_tree
 from zoo.serving.encoder_predictor import PROBES, EncoderPredictor
-from zoo.serving.saved_model import refuse
+from zoo.serving.saved_model import raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 
 class TreeParser(EncoderPredictor):
-    """A `zoo.models.span_parser.SpanParser` with its vocabulary and the names of its labels and tags.
+    """Parses sentences with a `zoo.models.span_parser.SpanParser`.
 
-    Sentences of more than `max_tokens` tokens are parsed in windows of as many whole words as fit, whose trees stand
-    side by side under the root.
+    Sentences of more than `max_tokens` tokens are split into windows of as many whole words as fit. Their trees become
+    siblings under the root.
 
     Args:
-        model, tokenizer, labels, card, max_tokens, batch_tokens: As for `EncoderPredictor`. The first label is that
-            of no constituent, others are chains as in `zoo.parsing.trees.Spans`.
+        model, tokenizer, labels, card, max_tokens, batch_tokens: As for `EncoderPredictor`. The first label means that
+            a span is not a constituent; others are chains as in `zoo.parsing.trees.Spans`.
         tags: Names of the tags.
-        threshold: The tree is that with the largest sum, over its constituents, of their probability less this: about
-            the one with the most constituents right (Goodman 1996). Smaller ones find more constituents and are wrong
-            more often.
+        threshold: Subtracted from the probability of each constituent. The predicted tree has the largest sum of these
+            differences, which is about the tree with the most correct constituents (Goodman 1996). A smaller threshold
+            gives more constituents, and more wrong ones.
 
     Raises:
-        ValueError: If model, vocabulary, labels and tags do not have the same sizes.
+        ValueError: If the sizes of model, vocabulary, labels and tags differ.
     """
 
     task, model_class, config_class = "parsing", SpanParser, SpanParserConfig
@@ -50,48 +50,46 @@ class TreeParser(EncoderPredictor):
     ):
         super().__init__(model, tokenizer, labels, card, max_tokens, batch_tokens)
         if len(tags) != model.config.num_tags:
-            raise ValueError(f"A model of {model.config.num_tags} tags needs their names. Received: {len(tags)} names.")
+            raise ValueError(
+                f"There must be names for the {model.config.num_tags} tags of the model. Received: {len(tags)} names. "
+                "Use those of the same training run."
+            )
         self.tags, self.threshold = list(tags), threshold
-        self._best = compile_function(model, self.best)
+        self._best = compile_function(model, self.best_labels)
 
     def parse(
         self, sentences: Sequence[str | Sequence[str]], progress: Callable[[int], None] | None = None
     ) -> list[Tree | None]:
-        """Predicts the best tree of each sentence over exactly its words, under the root TOP.
+        """Predicts the best tree of each sentence over its words, with the root TOP.
 
         Args:
-            sentences: Texts, which are split into words as the Penn treebank is, or lists of words. Of a sentence
-                without words the tree is None.
+            sentences: Texts, which are split into words as in the Penn treebank, or lists of words. The tree of a
+                sentence without words is None.
             progress: Called with the number of windows done since the last call.
 
         Raises:
-            ValueError: If a sentence is neither; the message names it.
+            ValueError: If a sentence is neither a text nor a list of words; the message contains it.
         """
-        words, escaped_words = words_of(sentences)
-        tokens, places, owners = encode_windows(escaped_words, self.tokenizer, self.max_tokens)
-        parts, rows = window_words(words, places, owners), self._rows(tokens, places, escaped_words)
-        trees = [None] * len(parts)
+        windows = encode_sentences(sentences, self.tokenizer, self.max_tokens)
+        rows = {"token_ids": windows.tokens, "boundary_ids": window_boundaries(windows.tokens, windows.places)}
+        if "character_ids" in self.inputs:
+            rows["character_ids"] = window_characters(windows.tokens, windows.places, windows.sentences)
+        trees = [None] * len(windows.words)
         for chunk, (scores, labels, tags) in self.outputs(self._best, rows, progress):
             lengths = rows["boundary_ids"].lengths[chunk] - 1
-            for row, spans, own_labels, own_tags in zip(chunk, best_trees(scores, lengths), labels, tags):
-                numbers = ((span, own_labels[span_number(*span)]) for span in spans)
-                labelled = {span: self.labels[number] for span, number in numbers if number}
-                names = [self.tags[number] for number in own_tags[: len(parts[row])]]
-                trees[row] = to_tree(parts[row], names, labelled)
-        return joined(trees, owners, len(words))
+            for row, spans, row_labels, row_tags in zip(chunk, best_trees(scores, lengths), labels, tags):
+                words, numbers = windows.words[row], ((span, row_labels[span_number(*span)]) for span in spans)
+                constituents = {span: self.labels[number] for span, number in numbers if number}
+                trees[row] = to_tree(words, [self.tags[number] for number in row_tags[: len(words)]], constituents)
+        return windows.join(trees)
 
-    def _rows(self, tokens, places, sentences):
-        """Returns what the model reads of windows, by the names of `inputs`."""
-        rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
-        if "character_ids" in self.inputs:
-            rows["character_ids"] = window_characters(tokens, places, sentences)
-        return rows
+    def best_labels(self, *inputs):
+        """Computes the best label of each span with its score, and the best tag of each word, without compilation.
 
-    def best(self, *inputs):
-        """Of each span what its best label adds to a tree, and that label; of each word the best tag.
-
-        Not compiled. Float32 `[B, N (N - 1) / 2]`: probabilities less the threshold, 0 where that is negative; int32 of
-        the same shape, 0, the label of none, where that is; int32 `[B, N]`, whose last means nothing.
+        Returns:
+            Float32 `[B, N (N - 1) / 2]`: the probability less the threshold, or 0 if that is negative. Int32 of the
+            same shape: the label, or 0 (not a constituent) where the score is 0. Int32 `[B, N]`: the tags; the last one
+            of each row is meaningless.
         """
         spans, tags = self.model.logits(dict(zip(self.inputs, inputs, strict=True)))
         probabilities = ops.softmax(ops.cast(spans, "float32"), axis=-1)[..., 1:]
@@ -109,7 +107,7 @@ class TreeParser(EncoderPredictor):
         return ParsingService(self, limits)
 
     def _check_service(self, limits, folder):
-        """The SavedModel must give the same trees."""
+        """Checks that the SavedModel predicts the same trees."""
         import tensorflow as tf
 
         signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
@@ -117,7 +115,7 @@ class TreeParser(EncoderPredictor):
         width = max(map(len, sentences))
         found = signature(words=tf.constant([[*words, *[""] * (width - len(words))] for words in sentences]))
         for words, tree, served in zip(sentences, self.parse(sentences), found["trees"].numpy()):
-            expected = bracketed(tree) if tree else ""
+            expected = to_brackets(tree) if tree else ""
             if served.decode() != expected:
-                refuse("parser", words, expected, served.decode())
+                raise_mismatch("parser", words, expected, served.decode())
         return {}

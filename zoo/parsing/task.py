@@ -1,4 +1,4 @@
-"""Parsing as a task: trees over the words of a sentence, from the scores of spans or written symbol by symbol."""
+"""The task of constituency parsing, by scores of spans or by sequences of symbols."""
 
 import dataclasses
 from typing import Any
@@ -11,20 +11,20 @@ from zoo.corpora.token_rows import TokenRows
 from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
 from zoo.parsing.data import ChartCorpus, chart_cells, label_names
 from zoo.parsing.linear import Symbols, symbol_names
-from zoo.parsing.linear_parser import LinearParser, source_rows
+from zoo.parsing.linear_parser import LinearParser, strip_special_tokens
 from zoo.parsing.metrics import parsing_scores
 from zoo.parsing.predictor import TreeParser
-from zoo.parsing.trees import escaped, to_spans
+from zoo.parsing.trees import escape_brackets, to_spans
 from zoo.storage.checkpoints import Checkpoint
 from zoo.training.tasks import Evaluation, Task, TrainingData
 from zoo.training.trainer import teacher_forced
 
 
 class Parsing(Task):
-    """Trains and evaluates span parsers. Corpora are a `zoo.parsing.data.TreeReader` each.
+    """Trains and evaluates span parsers. Each corpus is a `zoo.parsing.data.TreeReader`.
 
-    Training leaves out sentences of more than `max_tokens` tokens. The numbers of labels and tags follow from the
-    training corpus. Examples are cleaned trees.
+    Training leaves out sentences of more than `max_tokens` tokens. The training corpus determines the numbers of labels
+    and tags. Examples are cleaned trees.
     """
 
     predictor_class = TreeParser
@@ -34,8 +34,8 @@ class Parsing(Task):
         super().check(recipe, initial)
         if recipe.training.label_smoothing:
             raise ValueError(
-                "`label_smoothing` must be 0: it would spread over labels that a cell of a chart cannot have. "
-                f"Received: label_smoothing={recipe.training.label_smoothing}."
+                "`label_smoothing` must be 0, as it would give probability to labels that a cell of a chart cannot "
+                f"have. Received: label_smoothing={recipe.training.label_smoothing}. Set it to 0."
             )
 
     def read(self, recipe, train, dev, log):
@@ -43,13 +43,16 @@ class Parsing(Task):
         log(f"train: {train.report}")
         log(f"dev: {dev.report}")
         if not trees or not dev_trees:
-            raise ValueError("There must be trees to learn from, and dev trees, which decide which checkpoint is kept.")
-        words = [[escaped(word) for word in tree.leaves()] for tree in trees]
+            raise ValueError(
+                "There must be training trees, and dev trees to select the best checkpoint. Received: "
+                f"{len(trees)} and {len(dev_trees)}. Check the files."
+            )
+        words = [[escape_brackets(word) for word in tree.leaves()] for tree in trees]
         sizes, arguments = self.names(trees)
         return TrainingData((words, trees), dev_trees, lambda: map(" ".join, words), sizes, arguments)
 
     def names(self, trees: list) -> tuple[dict, dict]:
-        """Returns sizes of the model and names of its outputs; see `TrainingData`."""
+        """Returns the `sizes` and `arguments` of `TrainingData` that follow from the training trees."""
         labels, tags = label_names([to_spans(tree) for tree in trees])
         return {"num_labels": len(labels), "num_tags": len(tags)}, {"labels": labels, "tags": tags}
 
@@ -64,7 +67,7 @@ class Parsing(Task):
         return self.corpus(data.arguments, config, tokens, places, kept, [trees[i] for i in whole])
 
     def corpus(self, names: dict, config: Any, tokens: TokenRows, places: list, words: list, trees: list) -> Any:
-        """Encodes trees over the words of sentences, whose tokens, and places of first subwords, are given."""
+        """Encodes sentences, given as words, tokens and positions of first subwords, with their trees."""
         features = {"boundary_ids": window_boundaries(tokens, places)}
         if config.character_filters:
             features["character_ids"] = window_characters(tokens, places, words)
@@ -76,14 +79,14 @@ class Parsing(Task):
     def score(self, predictor, examples, resamples=0, progress=None, outermost=True, **options):
         """Computes F1, recall and precision of brackets, exact match, and accuracy of tags.
 
-        `outermost` is that of `zoo.parsing.metrics.parsing_scores`, `options` are those of the parser's `parse`.
+        For `outermost` see `zoo.parsing.metrics.parsing_scores`; `options` are those of the parser's `parse`.
         """
         trees = predictor.parse([tree.leaves() for tree in examples], progress, **options)
         return Evaluation(parsing_scores(examples, trees, resamples, outermost), examples, trees)
 
 
 class LinearParsing(Parsing):
-    """Trains and evaluates linearised parsers, which write brackets (Vinyals et al. 2015)."""
+    """Trains and evaluates linearised parsers, whose output are brackets (Vinyals et al. 2015)."""
 
     predictor_class = LinearParser
     unused = ("token_dropout", "frozen_layers", "layer_decay", "lora_rank")
@@ -93,7 +96,9 @@ class LinearParsing(Parsing):
     def check(self, recipe, initial):
         Task.check(self, recipe, initial)
         if initial is not None:
-            raise ValueError("A linearised parser is trained from random weights. Leave out `initial`.")
+            raise ValueError(
+                f"A linearised parser has no initial model. Received: {type(initial).__name__}. Leave out `initial`."
+            )
 
     def names(self, trees):
         labels, tags = symbol_names(trees)
@@ -105,7 +110,9 @@ class LinearParsing(Parsing):
 
     def corpus(self, names, config, tokens, places, words, trees):
         symbols = Symbols(**names, first=config.vocabulary_size - Symbols(**names, first=0).size)
-        return EncodedCorpus(TokenRows.of(source_rows(tokens)), TokenRows.of([symbols.encode(tree) for tree in trees]))
+        return EncodedCorpus(
+            TokenRows.of(strip_special_tokens(tokens)), TokenRows.of([symbols.encode(tree) for tree in trees])
+        )
 
 
 def _task(linear: bool) -> Parsing:
@@ -118,7 +125,7 @@ def train(recipe: Recipe, *arguments, **options) -> TreeParser | LinearParser:
 
 
 def from_checkpoint(checkpoint: Checkpoint) -> TreeParser | LinearParser:
-    """Restores the parser that a checkpoint holds."""
+    """Restores the parser of a checkpoint."""
     return _task(checkpoint.card.get("parser") == "linear").from_checkpoint(checkpoint)
 
 

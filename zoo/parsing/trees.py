@@ -1,4 +1,4 @@
-"""Constituency trees: read, cleaned and written; as labelled spans and back. No Keras."""
+"""Constituency trees: reading, cleaning, writing, and conversion to labelled spans and back. No Keras."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -14,17 +14,17 @@ _ROOTS = {"", "TOP", "ROOT", "S1", "VROOT"}
 _TRACE = "-NONE-"
 _TOKEN = re.compile(r"[()]|[^\s()]+")
 _ESCAPES = {"(": "-LRB-", ")": "-RRB-"}
-MAX_STOREYS = 200  # Far more than a sentence has; Python and NLTK walk trees by recursion.
-_BETWEEN = " "  # Of the labels of a chain, none of which has one.
+MAX_DEPTH = 200  # Far deeper than real trees. Python and NLTK walk trees by recursion, whose depth is limited.
+_SEPARATOR = " "  # Between the labels of a chain; labels have no spaces.
 
 
 class Spans(NamedTuple):
-    """A tree without its root as words, their tags, and labels of spans.
+    """A tree, without its root, as words, tags and labels of spans.
 
     Args:
-        words, tags: Of the leaves.
-        labels: For each constituent's (first, last + 1) its label. Of a chain of constituents over the same words, the
-            labels from the upper one to the lower one with a space between, as in `S VP`.
+        words, tags: Words, and the tag of each word.
+        labels: The label of each constituent by (first, last + 1). Constituents over the same words form a chain, whose
+            labels are joined by spaces from top to bottom, as in `S VP`.
     """
 
     words: tuple[str, ...]
@@ -33,10 +33,10 @@ class Spans(NamedTuple):
 
 
 def read_brackets(lines: Iterable[str], name: str = "The text") -> Iterator[tuple[int, Tree]]:
-    """(number of its first line from 1, tree) of each tree in brackets, one a line or spread over several.
+    """Yields (number of the first line, tree) of each tree in brackets, on one line or on several.
 
     Raises:
-        ValueError: Where brackets do not make a tree; the message tells `name` and the line.
+        ValueError: If brackets are not a tree; the message contains `name` and the line.
     """
     stack, begun, after_open = [], 0, False
     for number, line in enumerate(lines, start=1):
@@ -44,13 +44,13 @@ def read_brackets(lines: Iterable[str], name: str = "The text") -> Iterator[tupl
             if token == "(":
                 begun = begun if stack else number
                 stack.append(Tree("", []))
-                if len(stack) > MAX_STOREYS:
-                    raise _bad(name, number, f"more than {MAX_STOREYS} constituents inside one another")
+                if len(stack) > MAX_DEPTH:
+                    raise _error(name, number, f"more than {MAX_DEPTH} nested constituents")
                 after_open = True
                 continue
             if not stack:
                 what = "a closing bracket too many" if token == ")" else f"{token!r} outside of all brackets"
-                raise _bad(name, number, what)
+                raise _error(name, number, what)
             top = stack[-1]
             if token != ")":
                 if after_open:
@@ -67,26 +67,26 @@ def read_brackets(lines: Iterable[str], name: str = "The text") -> Iterator[tupl
             else:
                 yield begun, top
     if stack:
-        raise _bad(name, begun, "a bracket that never closes")
+        raise _error(name, begun, "a bracket that never closes")
 
 
 def _check_node(node, name, line):
     words = [child for child in node if isinstance(child, str)]
     if not len(node):
-        raise _bad(name, line, f"an empty constituent, ({node.label()})")
+        raise _error(name, line, f"an empty constituent, ({node.label()})")
     if words and (len(node) > 1 or not node.label()):
-        raise _bad(name, line, f"a word that has no tag for itself: {words[0]!r}")
+        raise _error(name, line, f"a word without a tag: {words[0]!r}")
 
 
-def _bad(name, line, what):
+def _error(name, line, what):
     return ValueError(f"{name}, line {line}, has {what}. Trees look like (TOP (S (NP (PRP We)) (VP (VBD ran)))).")
 
 
-def cleaned(tree: Tree) -> Tree | None:
-    """The tree as parsers are trained and scored on it: without traces, functional tags and indices, under one root.
+def clean_tree(tree: Tree) -> Tree | None:
+    """Cleans a tree for training and scoring: removes traces, functional tags and indices; the root becomes TOP.
 
-    Labels are cut at their first `-`, `=` or `|` (but `-LRB-` and the like); empty elements go, and what they leave
-    empty. The root is TOP. None if nothing is left.
+    Labels end before their first `-`, `=` or `|`, except `-LRB-` and the like. Empty elements are removed, and
+    constituents that become empty thereby. Returns None if nothing is left.
     """
     kept = _without_traces(tree)
     if kept is None:
@@ -108,20 +108,20 @@ def _without_traces(tree):
     return Tree(label, children) if children else None
 
 
-def bracketed(tree: Tree) -> str:
-    """A tree on one line; brackets in its words are written -LRB- and -RRB-."""
+def to_brackets(tree: Tree) -> str:
+    """Writes a tree on one line, with brackets in its words as -LRB- and -RRB-."""
     if isinstance(tree[0], str):
-        return f"({tree.label()} {escaped(tree[0])})"
-    return f"({tree.label()} {' '.join(map(bracketed, tree))})"
+        return f"({tree.label()} {escape_brackets(tree[0])})"
+    return f"({tree.label()} {' '.join(map(to_brackets, tree))})"
 
 
-def escaped(word: str) -> str:
-    """The word as trees have it: -LRB- and -RRB- for brackets."""
+def escape_brackets(word: str) -> str:
+    """Replaces brackets in a word by -LRB- and -RRB-."""
     return re.sub(r"[()]", lambda found: _ESCAPES[found[0]], word)
 
 
 def to_spans(tree: Tree) -> Spans:
-    """A cleaned tree as labelled spans; `to_tree` undoes."""
+    """Converts a cleaned tree to labelled spans; the inverse of `to_tree`."""
     words, tags, labels = [], [], {}
 
     def walk(node, chain):
@@ -131,8 +131,8 @@ def to_spans(tree: Tree) -> Spans:
             if chain:
                 labels[len(words) - 1, len(words)] = chain
             return
-        if chain is not None:  # Not the root, whose label every tree has.
-            chain = f"{chain}{_BETWEEN}{node.label()}" if chain else node.label()
+        if chain is not None:  # It is None for the root, whose label is always the same.
+            chain = f"{chain}{_SEPARATOR}{node.label()}" if chain else node.label()
         if len(node) == 1:
             return walk(node[0], chain or "")
         first = len(words)
@@ -146,15 +146,17 @@ def to_spans(tree: Tree) -> Spans:
 
 
 def to_tree(words: Sequence[str], tags: Sequence[str], labels: Mapping[tuple[int, int], str]) -> Tree:
-    """The tree, under its root, of labelled spans as in `Spans`.
+    """Converts labelled spans, as in `Spans`, to a tree with its root.
 
-    Of more than MAX_STOREYS constituents inside one another, the inner ones are left out.
+    Constituents that are nested more than MAX_DEPTH deep are left out.
 
     Raises:
-        ValueError: If there is no word, as many tags as words are not given, or spans cross.
+        ValueError: If there are no words, the number of tags differs from that of words, or spans cross.
     """
     if not words or len(words) != len(tags):
-        raise ValueError(f"A tree needs words, and a tag for each. Received: {len(words)} words and {len(tags)} tags.")
+        raise ValueError(
+            f"There must be words, and a tag for each. Received: {len(words)} words and {len(tags)} tags. Pass both."
+        )
     spans = sorted(labels, key=lambda span: (span[0], -span[1]))
     root = Tree(ROOT, [])
     place, open_nodes, covered = 0, [(root, len(words))], 0
@@ -165,8 +167,8 @@ def to_tree(words: Sequence[str], tags: Sequence[str], labels: Mapping[tuple[int
             span = spans[place]
             place += 1
             if not span[0] < span[1] <= open_nodes[-1][1]:
-                raise ValueError(f"Spans must lie within the words and must not cross. Received: {span}.")
-            for label in labels[span].split(_BETWEEN)[: MAX_STOREYS - 1 - len(open_nodes)]:
+                raise ValueError(f"Spans must lie within the words and not cross. Received: {span}. Remove it.")
+            for label in labels[span].split(_SEPARATOR)[: MAX_DEPTH - 1 - len(open_nodes)]:
                 node = Tree(label, [])
                 open_nodes[-1][0].append(node)
                 open_nodes.append((node, span[1]))
@@ -174,5 +176,5 @@ def to_tree(words: Sequence[str], tags: Sequence[str], labels: Mapping[tuple[int
             open_nodes[-1][0].append(Tree(tags[covered], [words[covered]]))
             covered += 1
     if place < len(spans):
-        raise ValueError(f"Spans must lie within the words. Received: {spans[place]} of {len(words)} words.")
+        raise ValueError(f"Spans must lie within {len(words)} words. Received: {spans[place]}. Remove it.")
     return root

@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo.pretraining train | evaluate`."""
+"""Command line: `python -m zoo.pretraining train | evaluate | embed | export`."""
 
 import sys
 
@@ -9,13 +9,19 @@ from zoo.pretraining.recipes import RECIPES
 
 
 class PretrainingCommands(TaskCommands):
-    task, recipes = "pretraining", RECIPES
+    task, recipes, predict = "pretraining", RECIPES, "embed"
 
     def add_corpus(self, command, prefix=""):
-        command_line.add_corpus(command, prefix, "file with a text a line", "a TSV or .csv file", "its texts")
+        command_line.add_corpus(command, prefix, "file with one text per line", "a TSV or .csv file", "its texts")
 
     def read(self, options, prefix=""):
-        return open_texts(**command_line.corpus(options, prefix))
+        return open_texts(**command_line.given_arguments(options, command_line.CORPUS, prefix))
+
+    def predictions(self, predictor, lines, options, progress):
+        """Returns a line for each text: the numbers of its embedding, separated by tabs."""
+        vectors = predictor.embed(lines)
+        progress(len(lines))
+        return ["\t".join(f"{number:.6f}" for number in vector) for vector in vectors]
 
 
 COMMANDS = PretrainingCommands()

@@ -1,42 +1,24 @@
-"""Plain texts as an iterator, with a report of the lines left out. No Keras."""
+"""Readers of plain texts. No Keras."""
 
-import os
-import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from zoo.corpora.reading import DatasetRows, LineRows, PathLike, Report, Row, TableRows, text_features
+from zoo.corpora.reading import LineRows, PathLike, Reader, open_rows, text_features
 
 
-def _report():
-    """The report of a pass; short lines lack a column, which is left out, as are lines with other bytes than UTF-8."""
-    return Report("{texts:,} texts from {lines:,} lines", "short", "broken")
+class TextReader(Reader):
+    """Reads the texts of rows; empty ones are left out.
 
-
-class TextReader:
-    """Texts that can be run over again and again; `report` tells about the latest pass.
-
-    Args:
-        rows: The texts of each line, as they lie in the file; None where columns are missing.
+    `report.short` notes rows with an empty text or too few columns.
     """
 
-    def __init__(self, rows: typing.Iterable[Row]):
-        self._rows = rows
-        self.report = _report()
+    summary, notes = "{texts:,} texts from {lines:,} lines", ("short", "broken")
 
-    def __iter__(self) -> Iterator[str]:
-        report = self.report = _report()
-        for line, cells in enumerate(self._rows, start=1):
-            report.lines = line
-            filled = [cell for cell in cells or () if cell.strip()]
-            if cells is None or len(filled) < len(cells):
-                report.short.add(line)
-            try:
-                texts = [cell.decode("utf-8") for cell in filled]
-            except UnicodeDecodeError:
-                report.broken.add(line)
-                continue
-            report.texts += len(texts)
-            yield from texts
+    def examples(self, line, cells):
+        texts = [text for text in cells or () if text.strip()]
+        if cells is None or len(texts) < len(cells):
+            self.report.short.add(line)
+        self.report.texts += len(texts)
+        return texts
 
 
 def open_texts(
@@ -47,18 +29,15 @@ def open_texts(
     split: str = "train",
     data_dir: PathLike | None = None,
 ) -> TextReader:
-    """The reader that command-line arguments ask for.
+    """Opens a corpus of texts.
 
     Args:
-        data: A file with a text a line, or with `columns` a tab-separated or (told by its ending) CSV file, gzip or
-            not; or "tfds:NAME" for a data set of tensorflow-datasets.
-        columns: Columns that are texts, from 0.
-        features: For tfds, which are read; all texts by default.
-        split, data_dir: For tfds, see `zoo.corpora.reading.DatasetRows`.
+        data: A file with one text per line or, with `columns`, a tab-separated file or a CSV file (with the suffix
+            .csv), gzip or not; or "tfds:NAME" for a data set of tensorflow-datasets.
+        columns: Numbers of the columns with texts, from 0.
+        features: Names of the features to read from a data set; by default all texts.
+        split, data_dir: As for `zoo.corpora.reading.DatasetRows`.
     """
-    name = os.fspath(data)
-    if name.startswith("tfds:"):
-        return TextReader(DatasetRows(name.removeprefix("tfds:"), features, split, data_dir, "features", text_features))
-    if columns is None:
+    if columns is None and not str(data).startswith("tfds:"):
         return TextReader(LineRows(data))
-    return TextReader(TableRows(data, columns, commas=name.removesuffix(".gz").endswith(".csv")))
+    return TextReader(open_rows(data, columns, features, split, data_dir, text_features))

@@ -1,4 +1,4 @@
-"""An encoder that was pretrained to predict masked tokens."""
+"""The predictor of masked tokens."""
 
 import numpy as np
 from keras import ops
@@ -10,38 +10,37 @@ from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.corpora.token_rows import TokenRows
 from zoo.models.compiling import compile_function
 from zoo.models.masked_language_model import MaskedLanguageModel
+from zoo.serving.encoder_predictor import PROBES
 from zoo.serving.predictor import Predictor
+from zoo.serving.saved_model import raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 
 class MaskedEncoder(Predictor, PretrainedEncoder):
-    """A `PretrainedEncoder` that still has the output of its pretraining.
+    """Predicts masked tokens with a `zoo.models.masked_language_model.MaskedLanguageModel`, and encodes texts.
 
     Args:
-        model: The Keras model.
-        tokenizer: Its vocabulary.
-        max_tokens: Longer texts are cut.
-        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
+        model, tokenizer, card: As for `Predictor`.
+        max_tokens: Maximum number of tokens of a text; longer texts are truncated.
     """
 
     task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
     card_fields = ("max_tokens",)
+    inputs, batch_tokens = ("token_ids",), 16_384
 
     def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
         Predictor.__init__(self, model, tokenizer, card)
         PretrainedEncoder.__init__(self, model, tokenizer, max_tokens)
         self._predict_masked = compile_function(model, self._masked_predictions)
 
-    def predict_masked(
-        self, rows: TokenRows, masker, batch_tokens: int = 16_384
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Predicts the tokens that `masker`, a `zoo.tf.masking.TokenMasker`, hides in some rows.
+    def predict_masked(self, rows: TokenRows, masker) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Predicts the tokens of some rows that `masker`, a `zoo.tf.masking.TokenMasker`, masks.
 
         Returns:
-            The hidden tokens, the predicted ones, and the log-probabilities of the hidden ones, each `[M]`.
+            The masked tokens, the predicted ones, and the log-probabilities of the masked ones, each `[M]`.
         """
         found = []
-        for number, chunk in enumerate(length_sorted_chunks(rows.lengths, batch_tokens)):
+        for number, chunk in enumerate(length_sorted_chunks(rows.lengths, self.batch_tokens)):
             batch = masker(rows.padded(chunk, int(rows.lengths[chunk].max())), number)
             labels = np.asarray(batch["labels"])
             inputs = np.asarray(batch["token_ids"]), np.asarray(batch["positions"])
@@ -55,3 +54,18 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
         log_probabilities = ops.log_softmax(ops.cast(self.model(inputs, training=False), "float32"))
         gold = ops.take_along_axis(log_probabilities, labels[..., None], axis=-1)[..., 0]
         return ops.argmax(log_probabilities, axis=-1), gold
+
+    def _make_service(self, limits):
+        from zoo.tf.predictor_service import EmbeddingService
+
+        return EmbeddingService(self, limits)
+
+    def _check_service(self, limits, folder):
+        """Checks that the SavedModel computes the same embeddings."""
+        import tensorflow as tf
+
+        found = tf.saved_model.load(str(folder)).signatures["serving_default"](tf.constant(PROBES))
+        expected = self.embed(PROBES)
+        if not np.allclose(found["embeddings"], expected, rtol=0, atol=1e-4):
+            raise_mismatch("encoder", PROBES, expected, found["embeddings"].numpy())
+        return {}

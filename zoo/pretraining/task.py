@@ -1,4 +1,4 @@
-"""Pretraining as a task: an encoder learns to predict masked tokens of plain texts."""
+"""The task of pretraining an encoder to predict masked tokens of plain texts."""
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from zoo.training.tasks import Evaluation, Task, TrainingData
 
 
 class Pretraining(Task):
-    """Trains and evaluates encoders. Corpora are iterables of texts, such as the readers of `zoo.pretraining.data`.
+    """Trains and evaluates encoders. Corpora are iterables of texts, such as readers of `zoo.pretraining.data`.
 
-    Checkpoints are what `initial` of the other tasks' `train` takes. Texts of more than `max_tokens` tokens are cut
-    into several rows.
+    `initial` of the other tasks' `train` takes the checkpoints. Texts of more than `max_tokens` tokens are split into
+    several rows.
     """
 
     predictor_class = MaskedEncoder
@@ -23,7 +23,10 @@ class Pretraining(Task):
 
     def read(self, recipe, train, dev, log):
         if not any(True for _ in train) or not any(True for _ in dev):
-            raise ValueError("There must be texts to learn from, and dev texts, which decide which checkpoint is kept.")
+            raise ValueError(
+                "There must be training texts, and dev texts to select the best checkpoint. Received: none in one of "
+                "the corpora. Check the files."
+            )
         return TrainingData(train, dev, lambda: train)
 
     def encode(self, data, tokenizer, config, max_tokens, folder, log):
@@ -40,20 +43,20 @@ class Pretraining(Task):
         return data
 
     def score(self, predictor, examples, resamples=0, progress=None):
-        """Computes the accuracy of masked tokens, perplexity, and the accuracy of always the most frequent token.
+        """Computes accuracy and perplexity of masked tokens, and the accuracy of predicting the most frequent token.
 
-        The same tokens are masked each time. Intervals are over tokens.
+        Each call masks the same tokens. The bootstrap resamples tokens.
         """
         from zoo.tf.masking import TokenMasker
 
         rows = encode_rows(examples, predictor.tokenizer, predictor.max_tokens)
         if not len(rows.lengths):
-            raise ValueError("There must be at least one text to evaluate on. Received: none.")
+            raise ValueError("There must be at least one text to evaluate on. Received: none. Check the file.")
         gold, predicted, log_probabilities = predictor.predict_masked(rows, TokenMasker(predictor.tokenizer, SEED))
-        right, constant = 100.0 * (gold == predicted), 100.0 * (gold == np.bincount(gold).argmax())
+        correct, constant = 100.0 * (gold == predicted), 100.0 * (gold == np.bincount(gold).argmax())
 
         def values(rows):
-            return [right[rows].mean(), np.exp(-log_probabilities[rows].mean()), constant[rows].mean()]
+            return [correct[rows].mean(), np.exp(-log_probabilities[rows].mean()), constant[rows].mean()]
 
         metrics = "masked accuracy", "perplexity", "accuracy of the most frequent token"
         signatures = dict.fromkeys(metrics, f"tokens:{gold.size}|masked:15%")
@@ -62,7 +65,7 @@ class Pretraining(Task):
 
 
 def encode_rows(texts, tokenizer: Vocabulary, max_tokens: int) -> TokenRows:
-    """Encodes texts as rows of at most `max_tokens` tokens, special ones included; nothing is left out."""
+    """Encodes texts as rows of at most `max_tokens` tokens, special tokens included; long texts get several rows."""
     room = max_tokens - 2
     parts = [[ids[i : i + room]] for ids in tokenizer.encode([*texts]) for i in range(0, len(ids), room)]
     return frame_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]

@@ -1,1 +1,1 @@
-"""What a trained model does for callers: predictors, SavedModels, limits."""
+"""Base classes of predictors, and their export as SavedModels."""

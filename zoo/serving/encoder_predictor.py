@@ -1,4 +1,4 @@
-"""Predictors of models that map rows of tokens to logits: compiled calls on chunks of like length."""
+"""Base class of predictors with an encoder, which map rows of tokens to logits."""
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +12,7 @@ from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, origin
 from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.models.compiling import compile_function
 from zoo.serving.predictor import Predictor
-from zoo.serving.saved_model import refuse
+from zoo.serving.saved_model import raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
@@ -20,16 +20,16 @@ _TOLERANCE = 1e-3
 
 
 class EncoderPredictor(Predictor):
-    """A model that maps token ids to logits, with its vocabulary and the names of its outputs.
+    """Predicts labels with a model that maps token ids to logits.
 
     Args:
         model, tokenizer, card: As for `Predictor`.
-        labels: Names of the outputs.
-        max_tokens: Longer rows are cut.
-        batch_tokens: Most positions that the model is called on at once.
+        labels: Names of the outputs of the model.
+        max_tokens: Maximum number of tokens of a row.
+        batch_tokens: Maximum number of positions in one call of the model.
 
     Raises:
-        ValueError: If model, vocabulary and labels do not have the same sizes.
+        ValueError: If the sizes of model, vocabulary and labels differ.
     """
 
     card_fields = ("labels", "max_tokens")
@@ -47,18 +47,18 @@ class EncoderPredictor(Predictor):
         sizes = model.config.vocabulary_size, model.head.units
         if sizes != (tokenizer.vocabulary_size, len(labels)):
             raise ValueError(
-                f"A model of {sizes[0]} tokens and {sizes[1]} labels needs a vocabulary and a list of labels of these "
-                f"sizes. Received: {tokenizer.vocabulary_size} tokens, {len(labels)} labels. "
-                "They come from two different training runs."
+                f"The vocabulary and the labels must have the sizes of the model, {sizes[0]} tokens and {sizes[1]} "
+                f"labels. Received: {tokenizer.vocabulary_size} tokens, {len(labels)} labels. Use those of the same "
+                "training run."
             )
         self.labels, self.max_tokens, self.batch_tokens = list(labels), max_tokens, batch_tokens
         self._probabilities = compile_function(model, self.softmax)
 
     def predict(self, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None) -> list[np.ndarray]:
-        """Computes the probabilities of each row, float32 `[C]` or `[T, C]`, in chunks of like length.
+        """Computes the probabilities of each row, float32 `[C]` or `[T, C]`, in chunks of similar lengths.
 
         Args:
-            rows: What the model reads, by the names of `inputs`.
+            rows: Inputs of the model by name; see `inputs`.
             progress: Called with the number of rows done since the last call.
         """
         found = [*self.outputs(self._probabilities, rows, progress)]
@@ -67,8 +67,8 @@ class EncoderPredictor(Predictor):
     def outputs(
         self, function: Callable, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None
     ) -> Iterator[tuple[np.ndarray, Any]]:
-        """Yields (numbers of rows, outputs of a compiled function of their `inputs`) in chunks of like length."""
-        few_shapes = keras.backend.backend() == "jax"  # It compiles each shape anew.
+        """Yields (numbers of rows, outputs of a compiled function of their `inputs`) in chunks of similar lengths."""
+        few_shapes = keras.backend.backend() == "jax"  # JAX compiles each shape separately.
 
         def width(length):
             return next_power_of_two(max(16, length)) if few_shapes else length
@@ -85,7 +85,7 @@ class EncoderPredictor(Predictor):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """Names of what the model reads, int `[B, T]` each; of characters `[B, T, K]`, of boundaries `[B, N]`."""
+        """Names of the inputs of the model: int `[B, T]`, but characters `[B, T, K]` and boundaries `[B, N]`."""
         config = self.model.config
         pairs, characters = getattr(config, "num_texts", 1) > 1, getattr(config, "character_filters", 0) > 0
         boundaries = hasattr(config, "span_dim")
@@ -93,12 +93,12 @@ class EncoderPredictor(Predictor):
         return ("token_ids", *names)
 
     def softmax(self, *inputs):
-        """Computes float32 probabilities `[B, C]` or `[B, T, C]` of the `inputs` `[B, T]`, not compiled."""
+        """Computes float32 probabilities `[B, C]` or `[B, T, C]` of the `inputs` `[B, T]`, without compilation."""
         logits = self.model(dict(zip(self.inputs, inputs, strict=True)), training=False)
         return ops.softmax(ops.cast(logits, "float32"))
 
     def _check_service(self, limits, folder):
-        """The SavedModel must find the labels most probable that this predictor does, and as probable."""
+        """Checks that the labels of the SavedModel have the highest probability here too, and the same one."""
         import tensorflow as tf
 
         signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
@@ -108,9 +108,9 @@ class EncoderPredictor(Predictor):
             label, most = label.decode(), rows.max()
             if not np.allclose([rows[self.labels.index(label)], probability], most, rtol=0, atol=_TOLERANCE):
                 expected = self.labels[rows.argmax()], float(most)
-                refuse(f"model for {self.task}", PROBES, expected, (label, float(probability)))
+                raise_mismatch(f"model for {self.task}", PROBES, expected, (label, float(probability)))
         return {}
 
     def _compare(self, signature: Callable, probes: list[str]) -> tuple:
-        """Returns the probabilities `[L]` of each answer to some texts, and a SavedModel's labels and probabilities."""
+        """Predicts texts; returns probabilities `[L]` of each output, and the SavedModel's labels and probabilities."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""What the trained models of all tasks share: loading, saving, exporting."""
+"""Base class of the predictors of all tasks: loading, saving and export."""
 
 import functools
 import os
@@ -15,16 +15,16 @@ from zoo.text.vocabularies import Vocabulary, read_vocabulary
 
 
 class Predictor:
-    """A trained model with its vocabulary and its card; the base class of what `zoo.load` returns.
+    """Holds a trained model with its vocabulary and its card; the base class of all that `zoo.load` returns.
 
     Args:
-        model: The Keras model, free to be compiled, fitted and changed.
-        tokenizer: Its vocabulary.
-        card: What a checkpoint says of itself; see `zoo.storage.checkpoints`.
+        model: The Keras model. It may be compiled, trained and changed.
+        tokenizer: The vocabulary of the model.
+        card: Description of the checkpoint; see `zoo.storage.checkpoints`.
 
     Attributes:
         task: The folder of `zoo` that the predictor belongs to.
-        model_class, config_class: What a checkpoint of the task is restored as.
+        model_class, config_class: Classes of the model and of its configuration.
         card_fields: Arguments of the constructor that are attributes of the same name and are saved in the card.
     """
 
@@ -38,10 +38,10 @@ class Predictor:
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":
-        """Restores the predictor that was saved.
+        """Restores a predictor from a checkpoint.
 
         Raises:
-            ValueError: If configuration, weights and vocabulary do not fit together.
+            ValueError: If configuration, weights and vocabulary do not match.
         """
         model, card = cls.model_class(from_dict(cls.config_class, checkpoint.config)), checkpoint.card
         model.build()
@@ -50,10 +50,10 @@ class Predictor:
         return cls(model, read_vocabulary(checkpoint.vocabulary), card=card, **fields)
 
     def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
-        """Writes a checkpoint folder, whole or not at all, that `zoo.load` reads; returns its card.
+        """Writes a checkpoint folder for `zoo.load` atomically; returns its card.
 
         Args:
-            folder: Must not exist yet.
+            folder: Folder to create.
             half: Whether to store the weights as float16.
         """
         arrays = named_arrays(self.model)
@@ -61,23 +61,23 @@ class Predictor:
         return write_checkpoint(folder, checkpoint, half)
 
     def full_card(self) -> dict:
-        """Returns the card with everything that is needed to load the checkpoint."""
+        """Returns the card, with all values that are needed to load the checkpoint."""
         return {**self.card, "task": self.task, **{name: getattr(self, name) for name in self.card_fields}}
 
     def export(self, folder: str | os.PathLike, **options) -> dict:
-        """Writes a SavedModel folder that takes strings and needs no part of this package; returns its card.
+        """Writes a SavedModel folder that takes strings and does not need this package; returns its card.
 
         Its signatures are described at the services in `zoo.tf`. The card, with the names of the labels, is in
         `assets.extra/card.json`.
 
         Args:
-            folder: Must not exist yet.
-            options: `max_bytes` and `max_seconds` of `zoo.limits.Limits`, and those of the task.
+            folder: Folder to create.
+            options: `max_bytes` and `max_seconds` of `zoo.limits.Limits`, and options of the task.
 
         Raises:
-            ValueError: If `folder` exists, an option does not fit, or Keras does not run on TensorFlow.
-            ImportError: If tensorflow-text is not installed, which is needed where the model is loaded, too.
-            RuntimeError: If the written model does not predict what this predictor does. It is not kept.
+            ValueError: If `folder` exists, an option is invalid, or Keras does not run on TensorFlow.
+            ImportError: If tensorflow-text is not installed. It is also needed where the SavedModel is loaded.
+            RuntimeError: If the SavedModel and this predictor predict different outputs. The folder is deleted.
         """
         limits = Limits(**{name: options.pop(name) for name in ("max_bytes", "max_seconds") if name in options})
         make = functools.partial(self._make_service, **options)
@@ -85,9 +85,9 @@ class Predictor:
         return write_service(folder, make, check, self.full_card(), limits)
 
     def _make_service(self, limits: Limits, **options):
-        """Returns the `tf.Module` to save, whose method `signatures` names its functions."""
-        raise ValueError(f"{type(self).__name__} has no SavedModel. Save a checkpoint instead.")
+        """Returns the `tf.Module` to save, whose method `signatures` returns its functions by name."""
+        raise ValueError(f"{type(self).__name__} cannot be exported as a SavedModel. Save a checkpoint instead.")
 
     def _check_service(self, limits: Limits, folder: pathlib.Path, **options) -> dict:
-        """Compares the written SavedModel with this predictor; returns what the card says of it."""
+        """Compares the SavedModel in a folder with this predictor; returns values for its card."""
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""A SavedModel folder that is declared written when it has answered as the model in Python does."""
+"""Writing of SavedModel folders, which are kept only if they pass a check."""
 
 import dataclasses
 import errno
@@ -24,17 +24,17 @@ def write_service(
     card: dict,
     limits: Limits,
 ) -> dict:
-    """Writes a SavedModel, whole or not at all; returns its card.
+    """Writes a SavedModel folder atomically; returns its card.
 
     Args:
-        folder: Must not exist yet. The card is in `assets.extra/card.json`.
-        make_service: Gives a `tf.Module` of these limits, whose method `signatures` names the functions to save.
-        check: Called with the folder of what was written; returns what the card shall say beside `card`, or raises.
-        card: Of the checkpoint. What was written has its `limits`, too.
-        limits: Of a call.
+        folder: Folder to create. The card is in `assets.extra/card.json`.
+        make_service: Function from limits to a `tf.Module`, whose method `signatures` returns the functions to save.
+        check: Called with the folder of the written SavedModel; returns further values for its card, or raises.
+        card: Card of the checkpoint, to which `limits` is added.
+        limits: Limits of a call.
 
     Raises:
-        ValueError: If `folder` exists, Keras does not run on TensorFlow, or the limits are below what is checked.
+        ValueError: If `folder` exists, Keras does not run on TensorFlow, or the check exceeds the limits.
     """
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
@@ -54,15 +54,17 @@ def write_service(
         except tf.errors.InvalidArgumentError as error:
             failed = re.search(r"assertion failed: \[(.*?)\]", error.message)
             reason = failed.group(1) if failed else error.message
-            raise ValueError(f"What was written was not kept, as its probes had no answer: {reason}") from error
+            raise ValueError(
+                f"The SavedModel must process its test inputs. Received: {reason}. So it was deleted. Raise the limits."
+            ) from error
         (part / CARD).parent.mkdir(exist_ok=True)
         write_atomically(part / CARD, (json.dumps(card, indent=1, ensure_ascii=False) + "\n").encode())
     return card
 
 
-def refuse(whose: str, probe: Any, expected: Any, received: Any) -> None:
-    """Raises the `RuntimeError` of an exported model that answers otherwise than its original."""
+def raise_mismatch(original: str, inputs: Any, expected: Any, received: Any) -> None:
+    """Raises the `RuntimeError` for an exported model whose outputs differ from those of the original."""
     raise RuntimeError(
-        f"The exported model differs from its {whose}, so it was not kept. For {probe!r} expected {expected!r}. "
+        f"The exported model differs from its {original}, so it was deleted. For {inputs!r} expected {expected!r}. "
         f"Received: {received!r}. Please report this."
     )

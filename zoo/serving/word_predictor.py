@@ -1,4 +1,4 @@
-"""Predictors of models that give each word of a sentence a label."""
+"""Base class of predictors of a label for each word."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,10 +11,10 @@ from zoo.serving.encoder_predictor import EncoderPredictor
 
 
 class WordPredictor(EncoderPredictor):
-    """A `zoo.models.tagger.Tagger` with its vocabulary and the names of its labels.
+    """Predicts a label for each word of a sentence with a `zoo.models.tagger.Tagger`.
 
-    The first subword of a word carries its label. Sentences of more than `max_tokens` tokens are labelled in windows of
-    as many whole words as fit.
+    The label of a word is predicted at its first subword. Sentences of more than `max_tokens` tokens are split into
+    windows of as many whole words as fit.
     """
 
     model_class, config_class = Tagger, TaggerConfig
@@ -22,14 +22,14 @@ class WordPredictor(EncoderPredictor):
     def probabilities(
         self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
     ) -> list[np.ndarray]:
-        """Returns the probability of each label for each word, float32 `[words, L]` a sentence.
+        """Computes the probability of each label for each word, float32 `[words, L]` for each sentence.
 
         Args:
-            sentences: Lists of words, none of them empty. A sentence without words gets no labels.
+            sentences: Lists of words, none of which is empty. A list may have no words.
             progress: Called with the number of windows done since the last call.
 
         Raises:
-            ValueError: If a sentence is not a list of words; the message names it.
+            ValueError: If a sentence is not a list of words; the message contains it.
         """
         tokens, first_subwords, owners = encode_windows(sentences, self.tokenizer, self.max_tokens)
         rows = {"token_ids": tokens}
@@ -43,7 +43,7 @@ class WordPredictor(EncoderPredictor):
     def word_labels(
         self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
     ) -> list[list[str]]:
-        """Returns the most probable label of each word; arguments and errors as for `probabilities`."""
+        """Predicts the label of each word; arguments and errors as for `probabilities`."""
         return [[self.labels[i] for i in rows.argmax(-1)] for rows in self.probabilities(sentences, progress)]
 
     def _make_service(self, limits):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
+import safetensors.numpy
 
 from zoo.storage import downloads
 from zoo.storage.arrays import new_folder, write_atomically
@@ -23,8 +24,8 @@ class Checkpoint:
     """Content of a checkpoint folder.
 
     Args:
-        card: Description: `name`, `task`, `data`, `licence`, `recipe`, `seed`, `command`, `parameters`, `scores` and,
-            once written, `files` (SHA-256 of each other file). Only `task` is required.
+        card: Description: `name`, `task`, `data`, `licence`, `licence_short` (one word), `recipe`, `seed`, `command`,
+            `parameters`, `scores` and, once written, `files` (SHA-256 of each other file). Only `task` is required.
         config: Sizes of the model.
         arrays: Weights by name.
         vocabulary: Serialized vocabulary; see `zoo.text.vocabularies`.
@@ -47,8 +48,6 @@ def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bo
     Raises:
         ValueError: If `folder` exists, or a weight is too large for float16.
     """
-    import safetensors.numpy
-
     dtype = "float16" if half else "float32"
     arrays = {name: _contiguous(name, array, dtype) for name, array in checkpoint.arrays.items()}
     files = {
@@ -74,8 +73,6 @@ def read_checkpoint(folder: str | os.PathLike) -> Checkpoint:
     Raises:
         ValueError: If a file is missing, truncated or altered; the message names it.
     """
-    import safetensors.numpy
-
     folder = pathlib.Path(folder)
     card = read_card(folder)
     contents = {}

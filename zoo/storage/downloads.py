@@ -1,6 +1,5 @@
 """Downloads of checkpoints: files are verified by their hashes, interrupted downloads resumed."""
 
-import contextlib
 import hashlib
 import os
 import pathlib
@@ -8,7 +7,9 @@ import re
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+
+from zoo.storage.lock import file_lock
 
 SCHEMES = ("https", "http", "file")
 _BLOCK = 1 << 20
@@ -48,7 +49,11 @@ def fetch(address: str, card_name: str, files_of: Callable[[pathlib.Path], dict[
         )
     base = base.rstrip("/")
     place = cache_folder() / hashlib.sha256(base.encode()).hexdigest()[:16]
-    with _exclusive(place):
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"{place.parent} cannot be created: {error}. Set KERAS_TRANSFORMER_CACHE.") from error
+    with file_lock(place.with_suffix(".lock"), wait=True):
         if not place.exists():
             part = place.with_suffix(".part")
             part.mkdir(exist_ok=True)
@@ -127,22 +132,3 @@ def _progress_bar():
 def _digest(path):
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextlib.contextmanager
-def _exclusive(place) -> Iterator[None]:
-    """Makes processes that download the same checkpoint wait for each other, on systems with `flock`."""
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(
-            f"{place.parent} cannot be created: {error}. Set KERAS_TRANSFORMER_CACHE to a folder."
-        ) from error
-    try:
-        import fcntl
-    except ImportError:  # Windows.
-        yield
-        return
-    with open(place.with_suffix(".lock"), "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

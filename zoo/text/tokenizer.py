@@ -87,31 +87,22 @@ class Tokenizer:
         """SHA-256 of the model, which identifies the vocabulary."""
         return hashlib.sha256(self.model).hexdigest()
 
-    def encode(
-        self,
-        texts: typing.Sequence[str],
-        dropout: float = 0.0,
-        seed: int | typing.Sequence[int] | None = None,
-    ) -> list[list[int]]:
-        """Encodes each text as a list of ids, without special ids.
-
-        Args:
-            texts: A list of strings, not one string.
-            dropout: Probability of skipping a merge (`zoo.text.subword_dropout`), in [0, 1).
-            seed: One or more non-negative integers that make `dropout` repeatable; None for other random
-                numbers at each call.
-        """
+    def encode(self, texts: typing.Sequence[str]) -> list[list[int]]:
+        """Encodes each text as a list of ids, without special ids."""
         if isinstance(texts, str):
             raise ValueError(f"`texts` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
-        if not 0 <= dropout < 1:
-            raise ValueError(f"`dropout` must lie in [0, 1). Received: dropout={dropout!r}.")
-        if dropout:
-            return self._merge_sampler.encode(texts, dropout, np.random.default_rng(seed))
         return self._processor.encode(list(texts))
 
-    def with_dropout(self, dropout: float, seed: int | typing.Sequence[int]) -> "SampledTokenizer":
-        """Returns a tokenizer that encodes with BPE-dropout at this rate; the same seed and calls give the same ids."""
-        return SampledTokenizer(self._merge_sampler, dropout, seed)
+    def with_dropout(self, dropout: float, seed: int | typing.Sequence[int] | None = None) -> typing.Any:
+        """Returns a tokenizer that encodes with BPE-dropout (`zoo.text.subword_dropout`).
+
+        Args:
+            dropout: Probability of skipping a merge, in [0, 1); 0 returns this tokenizer.
+            seed: One or more non-negative integers; the same seed and calls give the same ids. None for a random one.
+        """
+        if not 0 <= dropout < 1:
+            raise ValueError(f"`dropout` must lie in [0, 1). Received: dropout={dropout!r}.")
+        return self if not dropout else SampledTokenizer(self._merge_sampler, dropout, seed)
 
     def decode(self, ids: typing.Iterable[typing.Sequence[int]]) -> list[str]:
         """Decodes rows of ids to texts; special ids are ignored.

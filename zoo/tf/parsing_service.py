@@ -9,14 +9,14 @@ class ParsingService(WordService):
     """Parses sentences.
 
         words: string [B, W], padded with ""
-        -> trees: string [B], as `zoo.parsing.trees.bracketed` writes them; "" for a sentence without words
+        -> trees: string [B], as `zoo.parsing.trees.to_brackets` writes them; "" for a sentence without words
 
     Sentences with too many tokens are parsed in windows, as by `TreeParser`.
     """
 
     def __init__(self, parser, limits):
         super().__init__(parser, limits)
-        self._best = parser.best
+        self._best = parser.best_labels
         self._tags = parser.tags
         chains = [label.split() for label in parser.labels]
         self._opening = ["".join(f"({label} " for label in chain) for chain in chains]

@@ -1,4 +1,4 @@
-"""SavedModels of classifiers and taggers, from strings to labels and probabilities."""
+"""SavedModels of encoders, classifiers and taggers, from strings to vectors, labels and probabilities."""
 
 import tensorflow as tf
 
@@ -22,10 +22,9 @@ class PredictorService(tf.Module):
 
     def __init__(self, predictor, limits: Limits):
         super().__init__()
-        self._limits = limits
+        self._predictor, self._limits = predictor, limits
         model, tokenizer = predictor.model, predictor.tokenizer
         self._tracked = [variable.value for variable in model.variables]
-        self._softmax, self._labels = predictor.softmax, predictor.labels
         self._graph_tokenizer = (GraphTokenizer if isinstance(tokenizer, Tokenizer) else GraphWordPieces)(tokenizer)
         self._special = tokenizer.start_id, tokenizer.end_id, tokenizer.unknown_id
         self._max_tokens, self._chunk_tokens = predictor.max_tokens, predictor.batch_tokens
@@ -51,26 +50,18 @@ class PredictorService(tf.Module):
         return self._graph_tokenizer.encode(tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace"))
 
 
-class ClassificationService(PredictorService):
-    """Classifies texts.
-
-        text: string [B], for a model of pairs also second: string [B]
-        -> labels: string [B], probabilities: float32 [B, C] in the order of the card's `labels`
-
-    Texts with too many tokens are truncated, as by `TextClassifier`.
-    """
+class TextService(PredictorService):
+    """Base of the services of whole texts. Texts with too many tokens are truncated."""
 
     def _strings(self):
         return [("text", (None,)), ("second", (None,))][: len(self._inputs)]
 
-    def _serve(self, check, *texts):
+    def _run(self, check, function, empty, texts):
+        """Calls a function of the predictor's inputs in chunks."""
         for side in texts:
             check_bytes(tf.strings.length(side), self._limits)
         rows = self._framed([self._encoded(side) for side in texts])
-        empty = tf.zeros((0, len(self._labels)))
-        probabilities = self._in_chunks(check, self._softmax, empty, *rows[: len(self._inputs)])
-        labels = tf.gather(tf.constant(self._labels), tf.argmax(probabilities, -1))
-        return {"labels": labels, "probabilities": probabilities}
+        return self._in_chunks(check, function, empty, *rows[: len(self._inputs)])
 
     def _framed(self, parts):
         """Adds special tokens to ragged ids, as `zoo.corpora.labelled_corpus.frame_rows` does."""
@@ -95,6 +86,30 @@ class ClassificationService(PredictorService):
             rows += [part, end * column]
             segments += [number * tf.ones_like(part), number * column]
         return tf.concat(rows, 1), tf.concat(segments, 1)
+
+
+class ClassificationService(TextService):
+    """Classifies texts.
+
+    text: string [B], for a model of pairs also second: string [B]
+    -> labels: string [B], probabilities: float32 [B, C] in the order of the card's `labels`
+    """
+
+    def _serve(self, check, *texts):
+        names = tf.constant(self._predictor.labels)
+        probabilities = self._run(check, self._predictor.softmax, tf.zeros((0, names.shape[0])), texts)
+        return {"labels": tf.gather(names, tf.argmax(probabilities, -1)), "probabilities": probabilities}
+
+
+class EmbeddingService(TextService):
+    """Embeds texts.
+
+    text: string [B] -> embeddings: float32 [B, D], of length 1
+    """
+
+    def _serve(self, check, text):
+        empty = tf.zeros((0, self._predictor.model.config.hidden_dim))
+        return {"embeddings": self._run(check, self._predictor.mean_vectors, empty, [text])}
 
 
 class WordService(PredictorService):
@@ -154,14 +169,14 @@ class LabellingService(WordService):
         inputs = (rows, characters)[: len(self._inputs)]
         numbers, probabilities = self._in_chunks(check, self._most_probable, empty, *inputs)
         shape = tf.shape(words, tf.int64)
-        labels = tf.gather(tf.constant(self._labels), tf.gather_nd(numbers, places))
+        labels = tf.gather(tf.constant(self._predictor.labels), tf.gather_nd(numbers, places))
         return {
             "labels": tf.tensor_scatter_nd_update(tf.fill(shape, ""), owners, labels),
             "probabilities": tf.scatter_nd(owners, tf.gather_nd(probabilities, places), shape),
         }
 
     def _most_probable(self, *inputs):
-        probabilities = self._softmax(*inputs)
+        probabilities = self._predictor.softmax(*inputs)
         return tf.argmax(probabilities, -1, tf.int32), tf.reduce_max(probabilities, -1)
 
 

@@ -1,1 +1,1 @@
-"""The trainer and all that a training run keeps: folder, state, optimiser, progress, scores."""
+"""Training runs: trainer, run folder, saved state, optimizer, progress, scores."""

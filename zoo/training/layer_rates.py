@@ -1,4 +1,4 @@
-"""A learning rate of its own for each layer, for any optimizer."""
+"""Learning rates that differ between layers, for any optimizer."""
 
 import functools
 from collections.abc import Sequence
@@ -7,10 +7,10 @@ import keras
 
 
 class LayerRates:
-    """A part of optimisers: each variable learns at the rate times its own factor.
+    """Mixin of optimizers that multiplies the learning rate of each variable by a factor.
 
     Args:
-        factors: Of the trainable variables, in the order that `build` gets them; None for 1.
+        factors: One factor for each trainable variable, in the order in which `build` receives them; None for 1.
     """
 
     def __init__(self, *args, factors: Sequence[float] | None = None, **kwargs):
@@ -28,6 +28,6 @@ class LayerRates:
 
 @functools.cache
 def with_layer_rates(optimizer_class: type) -> type:
-    """Makes a subclass of an optimizer class that also takes the `factors` of `LayerRates`."""
+    """Returns a subclass of an optimizer class that also takes the `factors` of `LayerRates`."""
     made = type(f"Layerwise{optimizer_class.__name__}", (LayerRates, optimizer_class), {})
     return keras.saving.register_keras_serializable("zoo", f"{optimizer_class.__module__}.{made.__name__}")(made)

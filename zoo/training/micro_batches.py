@@ -1,4 +1,4 @@
-"""Batches cut into what the devices hold at once, each part with its weight."""
+"""Micro-batches: parts of a batch that fit into the memory of the devices, with weights of their rows."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
@@ -10,7 +10,7 @@ from zoo.distribution.workers import Workers
 
 
 def accumulation_steps(config: TrainingConfig, replicas: int = 1) -> int:
-    """Micro-batches to an update, so that a device has about `micro_batch_tokens` positions at once."""
+    """Returns the number of micro-batches of an update, each about `micro_batch_tokens` positions on a device."""
     return -(-config.batch_tokens // (replicas * config.micro_batch_tokens or config.batch_tokens))
 
 
@@ -21,28 +21,29 @@ def micro_batches(
     count: Callable[[int], None],
     pad_label: int = PAD_ID,
 ) -> Iterator[tuple]:
-    """Cuts each batch `(inputs, labels)` into `accumulation` examples with weights, each even over `replicas`.
+    """Splits each batch `(inputs, labels)` into `accumulation` micro-batches `(inputs, labels, weights)`.
 
-    Rows of padding fill up. The weighted sum over the examples of a batch, divided by `accumulation` as a mean over
-    micro-batches is, is the mean over the real labels of the batch, whose number is reported to `count`.
+    Rows of padding make the number of rows of each a multiple of `replicas`. The weighted sum over all micro-batches of
+    a batch, divided by `accumulation`, is the mean over the real labels of the batch; `count` is called with their
+    number.
     """
     for inputs, labels in batches:
         rows = -len(labels) % (accumulation * replicas)
         real = int(np.count_nonzero(labels != pad_label))
         count(real)
         weights = np.full((len(labels) + rows) // accumulation, accumulation / max(1, real), "float32")
-        cut = {name: np.split(_filled(ids, rows, PAD_ID), accumulation) for name, ids in inputs.items()}
-        for i, part in enumerate(np.split(_filled(labels, rows, pad_label), accumulation)):
-            yield {name: parts[i] for name, parts in cut.items()}, part, weights
+        split = {name: np.split(_append_padding(ids, rows, PAD_ID), accumulation) for name, ids in inputs.items()}
+        for i, part in enumerate(np.split(_append_padding(labels, rows, pad_label), accumulation)):
+            yield {name: parts[i] for name, parts in split.items()}, part, weights
 
 
-def _filled(array, rows, value):
+def _append_padding(array, rows, value):
     return np.pad(array, ((0, rows), *((0, 0),) * (array.ndim - 1)), constant_values=value)
 
 
-def own_shares(examples: Iterable[tuple], workers: Workers, of_device: bool) -> Iterator[tuple]:
-    """Of each example the rows of this worker, at once or `of_device` by device."""
+def local_shares(examples: Iterable[tuple], workers: Workers, by_device: bool) -> Iterator[tuple]:
+    """Yields the rows of each example that this worker trains on: together, or with `by_device` device by device."""
     for example in examples:
         slices = workers.local_rows(len(example[1]))
-        for rows in slices if of_device else [slice(slices[0].start, slices[-1].stop)]:
+        for rows in slices if by_device else [slice(slices[0].start, slices[-1].stop)]:
             yield tree.map_structure(lambda array, rows=rows: array[rows], example)

@@ -1,4 +1,4 @@
-"""The optimiser of a training: Adam under its schedule, with its own rate for each layer of an encoder."""
+"""The optimizer of a training run: Adam with a schedule, and with learning rates that fall from layer to layer."""
 
 import keras
 
@@ -8,7 +8,7 @@ from zoo.training.layer_rates import with_layer_rates
 
 
 def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int = 1) -> keras.optimizers.Optimizer:
-    """Adam with the betas and epsilon of Vaswani et al. (2017), section 5.3, under the schedule of `config`."""
+    """Returns Adam with the betas and epsilon of Vaswani et al. (2017), section 5.3, and the schedule of `config`."""
     tail = {"total_steps": config.steps, "cooldown_steps": config.cooldown_steps}
     if config.peak_learning_rate:
         schedule = InverseSquareRoot(config.peak_learning_rate, config.warmup_steps, **tail)
@@ -30,7 +30,7 @@ def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int
 
 
 def _factors(model, decay):
-    """`decay ** n` for a variable n layers below the top; what is no part of the encoder is at the top."""
+    """Returns `decay ** n` for each variable, n layers below the top; n is 0 for variables outside the encoder."""
     layers = model.text_encoder.layers_bottom_up()
     depths = {
         id(variable): len(layers) - i for i, level in enumerate(layers) for part in level for variable in part.variables

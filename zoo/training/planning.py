@@ -1,20 +1,22 @@
-"""What a training will take, before it is begun: sizes of the corpus and the model, memory, time."""
+"""Plans of training runs: sizes of corpus and model, memory, disk and time, measured in a few updates."""
 
 import contextlib
 import math
 import sys
 from collections.abc import Iterator
 
+from rich.filesize import decimal
+
 from zoo.corpora.batching import BatchStream
 from zoo.training.run_state import KEPT
 from zoo.training.trainer import Trainer
 
-_MEASURED = 8  # Updates whose time is taken.
+_MEASURED_UPDATES = 8
 _requested = False
 
 
 class Planned(Exception):
-    """Raised where a training would begin, if only its plan is wanted: pairs of what and how much."""
+    """Raised instead of training if only a plan was requested; `plan` is a list of (name, value)."""
 
     def __init__(self, plan: list[tuple[str, str]]):
         super().__init__("only planned")
@@ -23,7 +25,7 @@ class Planned(Exception):
 
 @contextlib.contextmanager
 def planning() -> Iterator[None]:
-    """Inside, `zoo.training.runs.train_model` measures a few updates and raises `Planned`."""
+    """Requests plans: inside the block, `zoo.training.runs.train_model` measures a few updates and raises `Planned`."""
     global _requested
     _requested = True
     try:
@@ -33,47 +35,48 @@ def planning() -> Iterator[None]:
 
 
 def requested() -> bool:
-    """Returns whether only a plan is wanted."""
+    """Returns whether only a plan is requested."""
     return _requested
 
 
 def plan(trainer: Trainer, stream: BatchStream, batches) -> list[tuple[str, str]]:
-    """What the training of `batches`, those of `stream` or made from them, takes on this machine.
+    """Measures a few updates and returns what the training run takes on this machine, as a list of (name, value).
 
-    Trains the model for a few updates, without writing anything.
+    The model is changed by the updates. Nothing is written.
+
+    Args:
+        trainer: The trainer of the run.
+        stream: The batches of the corpus.
+        batches: `stream`, or batches made from it.
     """
     model, config = trainer.model, trainer.config
-    before = _peak()
+    before = _peak_bytes()
     steps = stream.batches_in(0)
-    seconds, tokens = trainer.measure(batches, _MEASURED)
-    parameters = model.count_params()
-    learning = sum(_size(variable) for variable in model.trainable_variables)
-    rows = [
+    seconds, tokens = trainer.measure(batches, _MEASURED_UPDATES)
+    peak, parameters = _peak_bytes(), model.count_params()
+    trainable = sum(map(_size, model.trainable_variables))
+    evaluations = math.ceil(config.steps / config.evaluate_every)
+    disk = parameters * (config.average + 2) + KEPT * (parameters + 2 * trainable)
+    return [
         ("updates", f"{config.steps:,}: {config.steps / steps:.1f} epochs of {steps:,}"),
         ("positions of an update", f"{config.batch_tokens:,} at most; {tokens:,.0f} labels to learn on average"),
         ("micro-batches of an update", f"{trainer.accumulation}, on {trainer.replicas} device(s)"),
-        ("parameters", f"{parameters:,}" + (f", of which {learning:,} learn" if learning < parameters else "")),
-    ]
-    rows += [(f"  {name}", f"{count:,}") for name, count in _parts(model)]
-    rows += [
-        ("memory for weights", _bytes(4 * parameters)),
-        ("  gradients", _bytes(4 * learning)),
-        ("  Adam's two moments", _bytes(8 * learning)),
-        ("  weights of the update before", _bytes(4 * parameters)),
-        ("peak of this process", f"{_bytes(_peak())}, {_bytes(max(0, _peak() - before))} of it in the updates"),
-        ("disk", _bytes(4 * parameters * (config.average + 2) + KEPT * 4 * (parameters + 2 * learning))),
+        ("parameters", f"{parameters:,}" + (f", of which {trainable:,} learn" if trainable < parameters else "")),
+        *((f"  {name}", f"{count:,}") for name, count in _layer_sizes(model)),
+        ("memory for weights", decimal(4 * parameters)),
+        ("  gradients", decimal(4 * trainable)),
+        ("  Adam's two moments", decimal(8 * trainable)),
+        ("  weights of the update before", decimal(4 * parameters)),
+        ("peak of this process", f"{decimal(peak)}, {decimal(max(0, peak - before))} of it in the updates"),
+        ("disk", decimal(4 * disk)),
         ("measured update", f"{seconds:.3g} s, {tokens / seconds:,.0f} labels a second"),
         ("epoch", _duration(seconds * steps)),
-        (
-            "whole training",
-            f"{_duration(seconds * config.steps)}, and {math.ceil(config.steps / config.evaluate_every)} looks at dev",
-        ),
+        ("training run", f"{_duration(seconds * config.steps)}, and {evaluations} evaluations on dev"),
     ]
-    return rows
 
 
-def _parts(model):
-    """(name, parameters) of what the model is made of; a tied weight belongs to the first."""
+def _layer_sizes(model):
+    """Yields (name, parameters) of each layer of the model; shared weights count for the first layer."""
     seen = set()
     for layer in model.layers:
         own = {id(variable): _size(variable) for variable in layer.weights if id(variable) not in seen}
@@ -86,18 +89,14 @@ def _size(variable):
     return math.prod(variable.shape)
 
 
-def _peak():
-    """Most bytes that the process has had in memory; 0 where the system does not tell."""
+def _peak_bytes():
+    """Returns the peak memory of this process in bytes; 0 if the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows.
         return 0
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _bytes(count):
-    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
 def _duration(seconds):

@@ -1,4 +1,4 @@
-"""What a training run shows on the terminal: a bar with the speed, and a line after each stretch."""
+"""Progress of a training run on the terminal: a bar with loss and speed, and a line for each evaluation."""
 
 import time
 from collections.abc import Mapping
@@ -10,16 +10,18 @@ import rich.progress
 from zoo.text.terminal import escape_control_characters
 
 
-class Progress:
-    """A bar of updates with loss and target tokens per second, on stderr.
+class Progress(keras.callbacks.Callback):
+    """Shows a bar of updates with loss and target tokens per second, on stderr.
 
     Args:
-        steps: Updates in all.
+        steps: Updates of the training run.
         done: Updates done by earlier runs.
+        accumulation: Micro-batches of an update.
         shown: Whether anything is printed.
     """
 
-    def __init__(self, steps: int, done: int = 0, shown: bool = True):
+    def __init__(self, steps: int, done: int = 0, accumulation: int = 1, shown: bool = True):
+        super().__init__()
         self._console = rich.console.Console(stderr=True, quiet=not shown)
         self._bar = rich.progress.Progress(
             "{task.description}",
@@ -30,7 +32,7 @@ class Progress:
             disable=not self._console.is_terminal,
         )
         self._task = self._bar.add_task("training", total=steps, completed=done)
-        self._tokens, self._seconds = 0, 0.0
+        self._accumulation, self._tokens, self._seconds, self._started = accumulation, 0, 0.0, 0.0
 
     def __enter__(self) -> "Progress":
         self._bar.start()
@@ -39,47 +41,33 @@ class Progress:
     def __exit__(self, *exception):
         self._bar.stop()
 
-    def callback(self, accumulation: int) -> keras.callbacks.Callback:
-        """The Keras callback that moves the bar."""
-        return _MoveBar(self, accumulation)
-
     def count(self, tokens: int) -> None:
         """Adds target tokens that are being trained on."""
         self._tokens += tokens
 
-    def tick(self, seconds: float, loss: float) -> None:
-        """One update is done."""
-        self._seconds += seconds
-        speed = self._tokens / max(self._seconds, 1e-9)
-        self._bar.update(self._task, advance=1, description=f"loss {loss:.3f}  {speed:,.0f} tokens/s")
-
-    def figures(self) -> dict[str, float]:
-        """Target tokens per second since the last call."""
-        speed = self._tokens / max(self._seconds, 1e-9)
-        self._tokens, self._seconds = 0, 0.0
-        return {"tokens_per_second": round(speed)}
-
-    def report(self, figures: Mapping[str, object]) -> None:
-        """Prints the figures of a stretch on a line of their own."""
-        texts = (f"{name} {_shown(value)}" for name, value in figures.items())
-        self._console.print(escape_control_characters("  ".join(texts)), highlight=False, soft_wrap=True, markup=False)
-
-
-class _MoveBar(keras.callbacks.Callback):
-    def __init__(self, progress, accumulation):
-        super().__init__()
-        self._progress, self._accumulation = progress, accumulation
-        self._begun = None
-
     def on_epoch_begin(self, epoch, logs=None):
-        self._begun = time.monotonic()
+        self._started = time.monotonic()
 
     def on_train_batch_end(self, batch, logs=None):
         if (batch + 1) % self._accumulation == 0:
             now = time.monotonic()
-            self._progress.tick(now - self._begun, float(logs["loss"]))
-            self._begun = now
+            self._seconds += now - self._started
+            self._started = now
+            description = f"loss {float(logs['loss']):.3f}  {self._speed():,.0f} tokens/s"
+            self._bar.update(self._task, advance=1, description=description)
 
+    def pop_speed(self) -> int:
+        """Returns the target tokens per second since the last call."""
+        speed = round(self._speed())
+        self._tokens, self._seconds = 0, 0.0
+        return speed
 
-def _shown(value):
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    def print_figures(self, figures: Mapping[str, object]) -> None:
+        """Prints figures by name in one line."""
+        texts = (
+            f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in figures.items()
+        )
+        self._console.print(escape_control_characters("  ".join(texts)), highlight=False, soft_wrap=True, markup=False)
+
+    def _speed(self):
+        return self._tokens / max(self._seconds, 1e-9)

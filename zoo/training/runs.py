@@ -1,4 +1,4 @@
-"""Training runs: their folder, their vocabulary, their corpus, the choice of the final weights."""
+"""Training runs: their folder, vocabulary and corpus, and the choice of the final weights."""
 
 import dataclasses
 import hashlib
@@ -24,32 +24,34 @@ from zoo.training.trainer import Evaluate, Split, Trainer, teacher_forced
 
 
 def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequence[str] = ()) -> None:
-    """Raises `ValueError` for a score that a task does not know, or settings that it has no use for."""
+    """Raises `ValueError` for a score that is not one of `scores`, or a setting of `unused` that is not its default."""
     if settings.score not in scores:
-        raise ValueError(f"`score` must here be one of {', '.join(scores)}. Received: score={settings.score!r}.")
+        raise ValueError(
+            f"`score` must be one of {', '.join(scores)} for this task. Received: score={settings.score!r}."
+        )
     for name in unused:
         default, value = getattr(TrainingConfig, name), getattr(settings, name)
         if value != default:
-            raise ValueError(f"`{name}` has no meaning here. Received: {name}={value}. Leave it at {default}.")
+            raise ValueError(f"`{name}` has no effect in this task. Received: {name}={value}. Leave it at {default}.")
 
 
 def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers = SINGLE_PROCESS) -> pathlib.Path:
-    """Makes the folder of a run, or checks that it was begun by the same recipe, which is kept in `recipe.json`.
+    """Creates the folder of a training run and writes `recipe.json`, or checks that the run has the same recipe.
 
     Returns:
-        The folder or, of a worker that is not the chief, one of its own.
+        The folder; for a worker that is not the chief, its local folder.
 
     Raises:
-        ValueError: If the folder holds a finished checkpoint, another recipe or other files, or another worker was
-            started with another recipe.
+        ValueError: If the folder holds a finished checkpoint, another recipe or other files, or if the workers were
+            started with different recipes.
     """
     folder = pathlib.Path(folder)
     workers.broadcast(lambda: (_prepare(folder, recipe), {}))
-    workers.check_same("recipe", json.dumps(to_dict(_same_on_any_machine(recipe))).encode())
-    own = workers.local_folder(folder)
-    if own != folder:
-        _prepare(own, recipe)
-    return own
+    workers.check_same("recipe", json.dumps(to_dict(_without_micro_batches(recipe))).encode())
+    local = workers.local_folder(folder)
+    if local != folder:
+        _prepare(local, recipe)
+    return local
 
 
 def _prepare(folder, recipe):
@@ -57,14 +59,14 @@ def _prepare(folder, recipe):
     if (folder / "checkpoint").exists():
         raise ValueError(f"{folder} holds a finished checkpoint. Train into another folder; nothing was changed.")
     if path.exists():
-        begun = from_dict(recipe, json.loads(path.read_text("utf-8")))
-        if _same_on_any_machine(begun) != _same_on_any_machine(recipe):
+        started = from_dict(recipe, json.loads(path.read_text("utf-8")))
+        if _without_micro_batches(started) != _without_micro_batches(recipe):
             raise ValueError(
-                f"{folder} was begun with another recipe ({_difference(begun, recipe)}). "
-                "Use that one to go on, or another folder; nothing was changed."
+                f"The training run in {folder} was started with another recipe ({_difference(started, recipe)}). "
+                "Use that recipe to resume it, or another folder; nothing was changed."
             )
     elif folder.exists() and any(folder.iterdir()):
-        raise ValueError(f"{folder} is not empty and holds no run to go on with. Use another folder.")
+        raise ValueError(f"{folder} is not empty and holds no training run to resume. Use another folder.")
     else:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
@@ -77,33 +79,38 @@ def run_vocabulary(
     recipe: Recipe,
     workers: Workers = SINGLE_PROCESS,
 ) -> Vocabulary:
-    """The vocabulary of a run: the one that it was begun with, else the one given, else one learned from `texts()`.
+    """Returns the vocabulary of a training run.
 
-    All workers have the chief's.
+    It is the one that the run was started with, else `tokenizer`, else one learned from `texts()`. All workers get that
+    of the chief.
 
     Raises:
-        ValueError: If the run was begun with another one than is given, or the given one should fold case and does not.
+        ValueError: If the run was started with another vocabulary than `tokenizer`, or the recipe sets `lowercase` and
+            `tokenizer` does not lower the case.
     """
 
-    def of_chief():
+    def make():
         return None, {"model": np.frombuffer(_vocabulary(folder, tokenizer, texts, recipe).model, "uint8")}
 
-    return read_vocabulary(workers.broadcast(of_chief)[1]["model"].tobytes())
+    return read_vocabulary(workers.broadcast(make)[1]["model"].tobytes())
 
 
 def _vocabulary(folder, tokenizer, texts, recipe):
     path = folder / "vocabulary.model"
     if path.exists():
-        begun = read_vocabulary(path.read_bytes())
-        if tokenizer is not None and tokenizer.digest != begun.digest:
-            raise ValueError(f"{folder} was begun with another vocabulary, {path.name}. Use that, or another folder.")
-        return begun
+        started = read_vocabulary(path.read_bytes())
+        if tokenizer is not None and tokenizer.digest != started.digest:
+            raise ValueError(
+                f"The training run in {folder} was started with another vocabulary, {path.name}. Use that one, or "
+                "another folder."
+            )
+        return started
     if tokenizer is None:
         tokenizer = train_tokenizer(texts(), recipe.model.vocabulary_size, lowercase=recipe.training.lowercase)
     elif recipe.training.lowercase and not tokenizer.lowercase:
         raise ValueError(
-            "`lowercase` is for a vocabulary learned here; the one given tells capitals from small letters. "
-            "Received: lowercase=True. Leave it out, or leave out the vocabulary."
+            "`lowercase` is for a vocabulary learned from the corpus; the given one distinguishes capitals from small "
+            "letters. Received: lowercase=True. Leave it out, or leave out the vocabulary."
         )
     write_atomically(path, tokenizer.model)
     return tokenizer
@@ -115,7 +122,7 @@ def choose_weights(
     evaluate: Evaluate,
     log: Callable[[str], None],
 ) -> str:
-    """Returns the name of the set of weights that scores best on the dev set."""
+    """Returns the name of the weights with the best score on the dev set."""
     scores = {}
     for name, arrays in candidates.items():
         assign_arrays(model, arrays, name)
@@ -135,19 +142,20 @@ def train_model(
     pad_label: int = PAD_ID,
     change_batches: Callable[[BatchStream, int], Iterable] = lambda batches, step: batches,
 ) -> dict[str, Mapping[str, np.ndarray]]:
-    """Trains to the last step, from where an earlier training run in `folder` stopped.
+    """Trains a model to the last step; resumes an interrupted training run in `folder`.
 
     Args:
-        model, settings, folder, evaluate, split, pad_label: Of `Trainer`; the folder is that of the run.
-        corpus: What batches are cut from.
+        model, settings, evaluate, split, pad_label: As for `Trainer`.
+        folder: Folder of the run.
+        corpus: Training corpus.
         log: Called with lines that report what happens.
         change_batches: `(batches, number of the first) -> batches`, applied to the batches of the corpus.
 
     Returns:
-        The weights that may be the final ones: averaged, the best so far, their mean.
+        Candidates for the final weights, by name: averaged, best on the dev set, the mean of both.
 
     Raises:
-        zoo.training.planning.Planned: If only a plan is wanted.
+        zoo.training.planning.Planned: If only a plan is requested.
     """
     with folder_lock(folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
         trainer = Trainer(model, settings, folder / "training", evaluate, split, pad_label)
@@ -175,45 +183,41 @@ def train_model(
 
 
 def check_corpus(corpus: Corpus, folder: pathlib.Path) -> None:
-    """Keeps the digest of the corpus in the folder of a run.
+    """Writes the digest of the corpus to the folder of a training run, or compares it with the one written there.
 
     Raises:
-        ValueError: If the run was begun with another corpus.
+        ValueError: If the run was started with another corpus.
     """
     path, digest = folder / "corpus.sha256", _digest(corpus)
     if not path.exists():
         write_atomically(path, f"{digest} {len(corpus)}".encode())
         return
-    begun, _, rows = path.read_text("utf-8").partition(" ")
-    if begun != digest:
-        rows = f", of {int(rows):,} examples" if rows else ""
+    started, _, rows = path.read_text("utf-8").partition(" ")
+    if started != digest:
+        rows = f" of {int(rows):,} examples" if rows else ""
         raise ValueError(
-            f"{folder} was begun with another corpus{rows}. Received: {len(corpus):,} examples. Use that one to go on, "
-            "or another folder; nothing was changed."
+            f"The training run in {folder} was started with another corpus{rows}. Received: {len(corpus):,} examples. "
+            "Use that corpus to resume it, or another folder; nothing was changed."
         )
 
 
 def _digest(corpus):
-    """The SHA-256 of everything in a corpus; a prepared one has it already."""
+    """Computes the SHA-256 of all arrays of a corpus; prepared corpora have it stored."""
     if hasattr(corpus, "digest"):
         return corpus.digest
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for array in corpus.arrays():
-        found.update(np.ascontiguousarray(array).data)
-    return found.hexdigest()
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
 
 
-def _same_on_any_machine(recipe):
+def _without_micro_batches(recipe):
+    """Returns the recipe without the setting that may differ between machines."""
     return dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, micro_batch_tokens=0))
 
 
-def _difference(begun, given):
-    names = []
-    for group in ("model", "training"):
-        old, new = getattr(begun, group), getattr(given, group)
-        names += [
-            f"{group}.{f.name} was {getattr(old, f.name)}"
-            for f in dataclasses.fields(old)
-            if getattr(old, f.name) != getattr(new, f.name)
-        ]
-    return ", ".join(names) or "another source"
+def _difference(started, received):
+    old, new = to_dict(started), to_dict(received)
+    pairs = ((group, name) for group in ("model", "training") for name in old[group])
+    changes = [f"{g}.{name} was {old[g][name]}" for g, name in pairs if old[g][name] != new[g].get(name)]
+    return ", ".join(changes) or "another source"

@@ -1,15 +1,22 @@
-"""Scores with their intervals and the protocols that they were measured by."""
+"""Scores with bootstrap intervals and signatures."""
 
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 
-SEED = 12345  # Of the bootstrap.
+SEED = 12345  # Seed of the bootstrap.
 
 
 class Score(NamedTuple):
-    """A score of a corpus: `value`, half the width of its 95 % interval (0 if not asked for), and its protocol."""
+    """A score of a corpus.
+
+    Args:
+        metric: Name of the metric.
+        value: The score.
+        interval: Half the width of the 95 % interval; 0 if it was not computed.
+        signature: How the score was computed, such as the options of sacrebleu.
+    """
 
     metric: str
     value: float
@@ -24,13 +31,13 @@ class Score(NamedTuple):
 def bootstrap_scores(
     signatures: Mapping[str, str], values: Callable[[np.ndarray], np.ndarray], count: int, resamples: int
 ) -> list[Score]:
-    """Computes scores of a corpus with intervals by the bootstrap (Koehn 2004).
+    """Computes scores of a corpus with bootstrap intervals (Koehn 2004).
 
     Args:
-        signatures: The protocol of each metric, by its name.
+        signatures: The signature of each metric, by its name.
         values: `rows [n] -> scores [metrics]`, the metrics of the examples with these numbers, which may repeat.
-        count: How many examples there are.
-        resamples: Bootstrap samples; 0 for no intervals.
+        count: Number of examples.
+        resamples: Number of bootstrap samples; 0 for no intervals.
     """
     generator = np.random.default_rng(SEED)
     samples = [values(generator.integers(0, count, count)) for _ in range(resamples)]

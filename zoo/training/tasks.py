@@ -1,4 +1,4 @@
-"""What all tasks share: training from two corpora to a checkpoint, and evaluation. A task says what differs."""
+"""The base class of tasks: training from two corpora to a checkpoint, and evaluation."""
 
 import contextlib
 import dataclasses
@@ -21,6 +21,7 @@ from zoo.storage.checkpoints import Checkpoint
 from zoo.text.tokenizer import SampledTokenizer, Tokenizer
 from zoo.text.vocabularies import Vocabulary
 from zoo.training import fine_tuning
+from zoo.training.dev_set import DevSet
 from zoo.training.runs import (
     check_corpus,
     check_settings,
@@ -36,12 +37,12 @@ Log = Callable[[str], None]
 
 
 class TrainingData(NamedTuple):
-    """The corpora of a training run, read.
+    """Corpora of a training run after reading.
 
     Args:
         train: Examples, in the form that `Task.encode` takes.
         dev: Examples, in the form that `Task.score` takes.
-        texts: Returns the texts that a vocabulary is learned from.
+        texts: Function that returns the texts to learn a vocabulary from.
         sizes: Fields of the model's configuration that follow from the data, such as the number of classes.
         arguments: Arguments of the predictor that follow from the data, such as the names of classes.
     """
@@ -54,7 +55,7 @@ class TrainingData(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """Scores of a predictor on examples, with what was right and what was predicted, and the mean loss if known."""
+    """Scores of a predictor on examples, with the correct and the predicted outputs, and the mean loss if known."""
 
     scores: list[Score]
     gold: Any
@@ -63,15 +64,15 @@ class Evaluation(NamedTuple):
 
 
 class Task:
-    """Trains and evaluates predictors. A subclass says how examples are read, encoded and scored.
+    """Trains and evaluates predictors. Subclasses define how examples are read, encoded and scored.
 
     Attributes:
-        predictor_class: What is trained; its `model_class` is called with a configuration of its `config_class`.
-        scores: The values of `training.score` that the task knows, each with the metric that it stands for: "loss", or
-            the name of a `Score`.
-        unused: Fields of `TrainingConfig` that have no meaning for the task.
+        predictor_class: The class of predictors that the task trains.
+        scores: The valid values of `training.score`, each with the metric that it stands for: "loss", or the name of a
+            `Score`.
+        unused: Fields of `TrainingConfig` that have no effect in the task.
         split, pad_label: As for `zoo.training.trainer.Trainer`.
-        dev_options: Options of `score` while a model is trained.
+        dev_options: Options of `score` during training.
     """
 
     predictor_class: type[Predictor]
@@ -82,10 +83,10 @@ class Task:
     dev_options: Mapping[str, Any] = {}
 
     def read(self, recipe: Recipe, train: Any, dev: Any, log: Log) -> TrainingData:
-        """Reads both corpora, and reports to `log` what is in them.
+        """Reads both corpora, and logs how many examples they have.
 
         Raises:
-            ValueError: If a corpus is empty or does not fit the other one or the recipe.
+            ValueError: If a corpus is empty or does not match the other one or the recipe.
         """
         raise NotImplementedError
 
@@ -98,9 +99,9 @@ class Task:
         folder: pathlib.Path,
         log: Log,
     ) -> Corpus:
-        """Encodes the training examples as rows of at most `max_tokens` tokens for a model of the configuration.
+        """Encodes the training examples as rows of at most `max_tokens` tokens for a model of configuration `config`.
 
-        What does not fit into memory may be written to the folder of the run.
+        A corpus that does not fit into memory may be written to the folder of the run.
         """
         raise NotImplementedError
 
@@ -124,7 +125,7 @@ class Task:
         raise NotImplementedError
 
     def from_checkpoint(self, checkpoint: Checkpoint) -> Predictor:
-        """Restores the predictor that a checkpoint holds."""
+        """Restores the predictor of a checkpoint."""
         return self.predictor_class.from_checkpoint(checkpoint)
 
     def evaluate(
@@ -138,11 +139,11 @@ class Task:
         """Scores a predictor on a corpus.
 
         Args:
-            predictor: What is evaluated.
-            data: The corpus, as a reader of the task's `data.py` gives it.
-            resamples: Bootstrap samples for the 95 % intervals; 0 for none.
+            predictor: The predictor to evaluate.
+            data: The corpus, such as a reader of the task's `data.py`.
+            resamples: Number of bootstrap samples for the 95 % intervals; 0 for none.
             progress: Called with the number of examples done since the last call.
-            options: Those of the task's `score`.
+            options: Options of the task's `score`.
 
         Raises:
             ValueError: If there is no example, or one that the predictor cannot be scored on.
@@ -161,25 +162,25 @@ class Task:
         log: Log = print,
         strategy: Any = None,
     ) -> Predictor:
-        """Trains a predictor and writes it to `folder/checkpoint`; resumes an earlier training run in `folder`.
+        """Trains a predictor and writes it to `folder/checkpoint`; resumes an interrupted training run in `folder`.
 
         Args:
-            recipe: What to train and how. The sizes that follow from the data take the place of the recipe's; the
-                vocabulary may become smaller.
-            train, dev: Corpora, such as the readers of the task's `data.py`; the second chooses the final weights.
-            folder: New, empty, or begun by the same recipe.
-            card: What the checkpoint says of itself.
+            recipe: Configuration of the model and of the training run. Sizes that follow from the data replace those
+                of the recipe; the vocabulary may become smaller.
+            train, dev: Corpora, such as the readers of the task's `data.py`; the second selects the final weights.
+            folder: A new or empty folder, or that of a training run with the same recipe.
+            card: Further values for the card of the checkpoint.
             tokenizer: A vocabulary to use; by default one is learned from the training corpus.
-            initial: What to fine-tune, such as `zoo.conversion.from_bert.load_bert` or `zoo.load` returns: its
-                vocabulary and encoder, whose sizes take the place of the recipe's, and its head if it has the same
-                task and labels.
+            initial: Model to fine-tune, such as `zoo.conversion.from_bert.load_bert` or `zoo.load` returns. Its
+                vocabulary and encoder are used, whose sizes replace those of the recipe, and its head if it has the
+                same task and labels.
             log: Called with lines that report what happens.
             strategy: A `tf.distribute` strategy whose devices share each batch; None for one device. The result is the
-                same on any number, and a run may go on with another.
+                same for any number of devices, and a run may resume on another number.
 
         Raises:
-            ValueError: If `folder` holds anything else or was begun with another vocabulary or corpus, or a corpus or
-                `initial` does not fit.
+            ValueError: If `folder` holds other files, its run was started with another recipe, vocabulary or corpus,
+                or a corpus or `initial` does not match the task.
         """
         settings = recipe.training
         self.check(recipe, initial)
@@ -203,11 +204,11 @@ class Task:
         with strategy.scope() if strategy else contextlib.nullcontext():
             predictor = make(card, dtype=settings.precision)
             if initial is not None:
-                fine_tuning.start_from(initial, predictor)
-            fine_tuning.restrict(predictor.model, settings)
+                fine_tuning.copy_initial_weights(initial, predictor)
+            fine_tuning.restrict_trainable(predictor.model, settings)
         model = predictor.model
-        learning = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
-        part = "" if learning == model.count_params() else f", of which {learning:,} learn"
+        trainable = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
+        part = "" if trainable == model.count_params() else f", of which {trainable:,} learn"
         log(f"{model.count_params():,} parameters{part}; vocabulary of {config.vocabulary_size:,}")
         dev_set = self.dev_set(predictor, data, settings, log)
         candidates = train_model(
@@ -222,8 +223,8 @@ class Task:
             functools.partial(self.change_batches, vocabulary=vocabulary, settings=settings),
         )
         chosen = choose_weights(model, candidates, dev_set, log)
-        done = to_dict(dataclasses.replace(recipe, model=config))
-        final = make({**predictor.card, "recipe": done, "seed": settings.seed, "weights": chosen})
+        trained = to_dict(dataclasses.replace(recipe, model=config))
+        final = make({**predictor.card, "recipe": trained, "seed": settings.seed, "weights": chosen})
         assign_arrays(final.model, candidates[chosen], chosen)
         scores = self.final_scores(final, data, settings)
         final.card["scores"] = [{**score, "data": "dev"} for score in scores]
@@ -233,19 +234,19 @@ class Task:
         self.clean_up(folder)
         return final
 
-    # What follows fits most tasks.
+    # The defaults of the following methods suit most tasks.
 
     def check(self, recipe: Recipe, initial: Any) -> None:
-        """Raises `ValueError` for settings or a start that do not fit the task, before anything is read."""
+        """Raises `ValueError` if the settings or `initial` do not suit the task; called before anything is read."""
         check_settings(recipe.training, [*self.scores], self.unused)
 
     def given_vocabulary(self, train: Any, tokenizer: Vocabulary | None) -> Vocabulary | None:
-        """Returns the vocabulary that is given, by the caller or with the training corpus."""
+        """Returns the vocabulary that the caller or the training corpus provides; None to learn one."""
         return tokenizer
 
     def model_config(self, recipe: Recipe, data: TrainingData, vocabulary: Vocabulary, initial: Any) -> Any:
-        """Returns the configuration of the model, with the sizes of the data."""
-        config = fine_tuning.with_encoder_of(initial, recipe.model)
+        """Returns the configuration of the model, with the sizes that follow from the data."""
+        config = fine_tuning.copy_encoder_config(initial, recipe.model)
         return dataclasses.replace(config, vocabulary_size=vocabulary.vocabulary_size, **data.sizes)
 
     def make_predictor(
@@ -261,7 +262,7 @@ class Task:
         return self.predictor_class(model, vocabulary, card=card, max_tokens=max_tokens, **data.arguments)
 
     def clean_up(self, folder: pathlib.Path) -> None:
-        """Deletes what a finished training run does not need any more."""
+        """Deletes temporary files of a finished training run."""
 
     def with_noise(
         self,
@@ -273,11 +274,11 @@ class Task:
         folder: pathlib.Path,
         log: Log,
     ) -> Corpus:
-        """Returns the corpus with the noise that the settings name, different in each epoch."""
+        """Returns the corpus with subword dropout and token dropout as in the settings, different in each epoch."""
         if settings.subword_dropout:
             if not isinstance(tokenizer, Tokenizer):
                 raise ValueError(
-                    "`subword_dropout` skips merges, which the word pieces of a BERT are not made by. "
+                    "`subword_dropout` skips merges, which a vocabulary of word pieces does not have. "
                     f"Received: subword_dropout={settings.subword_dropout}. Set it to 0."
                 )
             rate, seed = settings.subword_dropout, settings.seed
@@ -292,28 +293,13 @@ class Task:
     def change_batches(
         self, batches: BatchStream, step: int, vocabulary: Vocabulary, settings: TrainingConfig
     ) -> Iterable:
-        """Returns the batches that are trained on, from those of the corpus, of which the first is that of `step`."""
+        """Returns the batches to train on, made from those of the corpus; `step` is the number of the first one."""
         return batches
 
-    def dev_set(self, predictor: Predictor, data: TrainingData, settings: TrainingConfig, log: Log) -> "DevSet":
-        """Returns what evaluates the model while it is trained."""
+    def dev_set(self, predictor: Predictor, data: TrainingData, settings: TrainingConfig, log: Log) -> DevSet:
+        """Returns the function that evaluates the model during training."""
         return DevSet(self, predictor, data.dev, settings.score)
 
     def final_scores(self, predictor: Predictor, data: TrainingData, settings: TrainingConfig) -> list[dict]:
         """Returns the scores of the trained predictor on the dev set, for its card."""
         return [score._asdict() for score in self.score(predictor, data.dev, resamples=1000).scores]
-
-
-class DevSet:
-    """Evaluates a model on the dev set while it is trained: its loss, if the task knows it, and all its scores."""
-
-    def __init__(self, task: Task, predictor: Predictor, examples: Any, score: str):
-        self.task, self.predictor, self.examples, self.metric = task, predictor, examples, task.scores[score]
-
-    def __call__(self, model: keras.Model) -> dict[str, float]:
-        """Returns figures by name; `score` is that of the settings, higher being better."""
-        evaluation = self.task.score(self.predictor, self.examples, **self.task.dev_options)
-        figures = {} if evaluation.loss is None else {"loss": evaluation.loss}
-        figures |= {score.metric: score.value for score in evaluation.scores}
-        score = -figures["loss"] if self.metric == "loss" else figures[self.metric]
-        return {**{f"dev_{name.lower().replace(' ', '_')}": value for name, value in figures.items()}, "score": score}

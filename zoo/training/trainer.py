@@ -1,4 +1,4 @@
-"""Trains a model by a TrainingConfig: accumulates, logs, evaluates, keeps the best, averages, resumes."""
+"""The trainer: gradient accumulation, evaluation, checkpoints, averaging, and resuming of training runs."""
 
 import contextlib
 import itertools
@@ -16,7 +16,7 @@ from zoo.config import PAD_ID, TrainingConfig
 from zoo.distribution.current import current_workers
 from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_atomically
 from zoo.training.finite import FiniteGuard
-from zoo.training.micro_batches import accumulation_steps, micro_batches, own_shares
+from zoo.training.micro_batches import accumulation_steps, local_shares, micro_batches
 from zoo.training.optimizers import make_optimizer
 from zoo.training.progress import Progress
 from zoo.training.run_state import load_state, save_state
@@ -27,27 +27,27 @@ Split = Callable[[Mapping[str, np.ndarray]], tuple[Mapping[str, np.ndarray], np.
 
 
 def teacher_forced(batch: Mapping[str, np.ndarray]) -> tuple[dict, np.ndarray]:
-    """A decoder reads the target `[B, T + 1]` but for its end, and predicts it but for its start."""
+    """Splits a batch for a decoder, which reads `target[:, :-1]` and predicts `target[:, 1:]`, `[B, T]` each."""
     return {"source": batch["source"], "target": batch["target"][:, :-1]}, batch["target"][:, 1:]
 
 
 class Trainer:
-    """Runs `model.fit` in stretches of `evaluate_every` updates and writes a checkpoint after each.
+    """Trains a model by `model.fit`, with an evaluation and a checkpoint after every `evaluate_every` updates.
 
-    A batch is an update on any machine. It is cut into micro-batches that fit the devices, each with the weight
-    `accumulation / tokens of the whole update`: the gradient is the mean over the real tokens of the update, however
-    it is cut into micro-batches or spread over devices, and a run may go on with other devices than it began with.
+    A batch is one update on any machine. It is split into micro-batches that fit the devices, each with the weight
+    `accumulation / tokens of the whole update`. The gradient is the mean over the real tokens of the update for any
+    number of micro-batches and devices, so that a training run may resume on other devices.
 
     Args:
         model: A built model that maps named inputs to logits. If it was made under a tf.distribute strategy, all
-            devices of that train together.
+            devices of that strategy train together.
         config: How to train.
-        folder: Where checkpoints, `log.jsonl` and the state to resume from are kept. A run that finds a state
-            there goes on from it.
-        evaluate: Called with the model after each stretch; returns named figures. `score` (higher is better)
-            decides which checkpoint is kept as the best.
-        split: What of a batch the model reads and what it is to say: `batch -> (inputs, labels)`.
-        pad_label: Label that does not count.
+        folder: Folder of checkpoints, `log.jsonl` and the state to resume from. If it holds a state, the trainer
+            resumes from it.
+        evaluate: Called with the model at each evaluation; returns figures by name. The checkpoint with the highest
+            `score` is kept as the best.
+        split: Splits a batch into what the model reads and what it predicts: `batch -> (inputs, labels)`.
+        pad_label: Label of padding, which has no weight in the loss.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Trainer:
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.scalars = ScalarLog(self.folder / "tensorboard")
-        self._strategy = strategy = getattr(model, "distribute_strategy", None)  # TensorFlow has one.
+        self._strategy = strategy = getattr(model, "distribute_strategy", None)  # Only on TensorFlow.
         self.workers = current_workers(strategy)
         self.replicas = self.workers.replicas
         self.accumulation = accumulation_steps(config, self.replicas)
@@ -74,49 +74,48 @@ class Trainer:
                 optimizer=make_optimizer(config, model, self.accumulation),
                 loss=TokenCrossEntropy(config.label_smoothing, pad_label, reduction="sum"),
             )
-            # Past Keras's tracking of attributes, as `compile` sets it.
+            # Bypasses Keras's tracking of attributes, as `compile` does.
             object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
             model.optimizer.build(model.trainable_variables)
         self._restore()
 
     @property
     def step(self) -> int:
-        """Optimiser updates done so far, those of earlier runs included."""
+        """Number of updates so far, those before an interruption included."""
         return self.facts["step"]
 
     @property
     def position(self) -> tuple[int, int]:
-        """(epoch, batch) at which `batches` has to start."""
+        """The (epoch, batch) at which `batches` must start."""
         return tuple(self.facts["position"])
 
     def fit(self, batches: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
         """Trains to the last step and returns the final weights by name.
 
         Args:
-            batches: The updates, endless, from `position` on, for `split`. If it has a method `position(consumed)`,
-                as `zoo.corpora.batching.BatchStream`, resuming goes on exactly there.
+            batches: The batches from `position` on, without an end, as `split` takes them. If it has a method
+                `position(consumed)`, as `zoo.corpora.batching.BatchStream` does, training resumes exactly there.
 
         Returns:
             The mean of the last `config.average` checkpoints.
 
         Raises:
-            FloatingPointError: If an update is not finite; the message tells where that began.
+            FloatingPointError: If an update is not finite; the message says where the first such value appears.
         """
-        stretches = -(-self.config.steps // self.config.evaluate_every)
         if self.step < self.config.steps and not self._out_of_patience():
             first = self.position
-            place = getattr(batches, "position", lambda consumed: first)
-            with Progress(self.config.steps, self.step, self.workers.chief) as progress:
+            position = getattr(batches, "position", lambda consumed: first)
+            with Progress(self.config.steps, self.step, self.accumulation, self.workers.chief) as progress:
                 guard = FiniteGuard(self.accumulation, self.replicas, self.step)
                 examples = guard.remember(self._examples(batches, progress.count))
-                # Made here, as TensorFlow would turn the errors of a bad corpus into its own.
+                # The first example is made here because tf.data would replace the errors of a bad corpus by its own.
                 beginning = [*itertools.islice(examples, 1)]
                 self.model.fit(
                     self._dataset(itertools.chain(beginning, examples)),
                     initial_epoch=self.step // self.config.evaluate_every,
-                    epochs=stretches,
+                    epochs=-(-self.config.steps // self.config.evaluate_every),
                     steps_per_epoch=self.config.evaluate_every * self.accumulation,
-                    callbacks=[guard, progress.callback(self.accumulation), _Stretch(self, place, progress)],
+                    callbacks=[guard, progress, _Evaluation(self, position, progress)],
                     verbose=0,
                     shuffle=False,
                 )
@@ -127,45 +126,47 @@ class Trainer:
         return average_arrays(load_arrays(path)[0] for path in paths)
 
     def measure(self, batches: Iterable[Mapping[str, np.ndarray]], updates: int) -> tuple[float, float]:
-        """Mean seconds and real labels of an update, of those after the first two, in which graphs are made.
+        """Measures updates; returns the mean seconds and the mean number of real labels of an update.
 
-        The model is trained by them; nothing is written.
+        Two further updates, in which graphs are compiled, come first. The weights change; nothing is written.
         """
-        counts, clock = [], _Clock(self.accumulation)
+        counts, times = [], []
+        clock = keras.callbacks.LambdaCallback(on_train_batch_end=lambda batch, logs: times.append(time.perf_counter()))
         steps = (updates + 2) * self.accumulation
         examples = self._dataset(self._examples(batches, counts.append))
         self.model.fit(examples, steps_per_epoch=steps, callbacks=[clock], verbose=0, shuffle=False)
-        return (clock.times[-1] - clock.times[1]) / updates, float(np.mean(counts[: updates + 2]))
+        return (times[-1] - times[2 * self.accumulation - 1]) / updates, float(np.mean(counts[: updates + 2]))
 
     def _examples(self, batches, count):
         parts = map(self._split, batches)
         return micro_batches(parts, self.accumulation, self.replicas, count, self._pad_label)
 
     def _dataset(self, examples):
-        """What `fit` reads fastest: a prefetching tf.data.Dataset on TensorFlow, the iterator itself elsewhere."""
+        """Returns what `fit` reads fastest: a prefetching tf.data.Dataset on TensorFlow, a generator elsewhere."""
         if self.workers.count > 1:
-            examples = own_shares(examples, self.workers, keras.backend.backend() == "tensorflow")
+            examples = local_shares(examples, self.workers, keras.backend.backend() == "tensorflow")
         if keras.backend.backend() != "tensorflow":
-            return (batch for batch in examples)  # Of iterators, Keras takes generators only.
+            return (batch for batch in examples)  # Keras takes generators, but no other iterators.
         from zoo.distribution.on_tensorflow import distributed_dataset
         from zoo.tf.pipeline import training_dataset
 
         return training_dataset(examples) if self.workers.count == 1 else distributed_dataset(self._strategy, examples)
 
     def best(self) -> dict[str, np.ndarray]:
-        """The weights with the best score so far."""
+        """Returns the weights with the best score so far."""
         return load_arrays(self.folder / "best.safetensors")[0]
 
-    def end_stretch(self, step: int, position: tuple[int, int], loss: float, progress: Progress) -> bool:
-        """Writes the checkpoint of this step and looks at the dev set; returns whether to go on."""
+    def save_and_evaluate(self, step: int, position: tuple[int, int], loss: float, progress: Progress) -> bool:
+        """Writes the checkpoint of a step and evaluates the model; returns whether to continue training."""
         self.facts |= {"step": step, "position": list(position)}
         self._begin_update()
         arrays = named_arrays(self.model)
         save_arrays(self.folder / f"step-{self.step:07d}.safetensors", arrays)
-        figures = {"step": self.step, "epoch": position[0], "train_loss": loss, **progress.figures()}
+        figures = {"step": self.step, "epoch": position[0], "train_loss": loss}
+        figures["tokens_per_second"] = progress.pop_speed()
         if self.evaluate is not None:
-            own = self.evaluate(self.model)
-            figures |= self.workers.broadcast(lambda: (own, {}))[0]
+            local = self.evaluate(self.model)
+            figures |= self.workers.broadcast(lambda: (local, {}))[0]
             score, best = figures.get("score", 0.0), self.facts["best_score"]
             if best is None or score > best or math.isnan(best):
                 self.facts |= {"best_score": score, "best_step": self.step}
@@ -175,7 +176,7 @@ class Trainer:
         self._save()
         for old in sorted(self.folder.glob("step-*.safetensors"))[: -self.config.average]:
             old.unlink()
-        progress.report(figures)
+        progress.print_figures(figures)
         return not self._out_of_patience()
 
     def _out_of_patience(self):
@@ -183,7 +184,7 @@ class Trainer:
         return bool(self.config.patience and self.facts["best_step"]) and waited >= self.config.patience
 
     def _state(self):
-        """Everything that one update hands on to the next, on any devices: weights, moments, seeds."""
+        """Returns the variables that an update passes on to the next one, on any devices: weights, moments, seeds."""
         metrics = (variable for metric in self.model.metrics for variable in metric.variables)
         left_out = {id(variable) for variable in (*metrics, *self._counters())}
         variables = itertools.chain(self.model.variables, self.model.optimizer.variables)
@@ -191,15 +192,15 @@ class Trainer:
         return {f"{i:05d}": variable for i, variable in enumerate(kept)}
 
     def _counters(self):
-        """Variables of the optimiser that count and add up micro-batches."""
+        """Yields the variables of the optimizer that count and accumulate micro-batches."""
         for variable in self.model.optimizer.variables:
             if variable.path.endswith(("/iteration", "gradient_accumulator")):
                 yield variable
 
     def _begin_update(self):
-        """Makes the optimiser expect the first micro-batch of an update.
+        """Resets the optimizer to the first micro-batch of an update.
 
-        It expects another one if it scales losses, as it then skips each micro-batch that overflows.
+        An optimizer that scales losses is elsewhere otherwise, because it skips micro-batches that overflow.
         """
         for variable in self._counters():
             micro_batches = self.step * self.accumulation if variable.path.endswith("/iteration") else 0
@@ -211,20 +212,20 @@ class Trainer:
         lines = "".join(json.dumps(figures) + "\n" for figures in self.facts["history"])
         write_atomically(self.folder / "log.jsonl", lines.encode())
 
-    def _saved(self):
+    def _load(self):
         path, arrays, facts = load_state(self.folder) or (None, {}, None)
         return (path and str(path), facts), arrays
 
     def _restore(self):
-        (path, facts), arrays = self.workers.broadcast(self._saved)
+        (path, facts), arrays = self.workers.broadcast(self._load)
         if path is None:
             return
         state = self._state()
         shapes = {name: tuple(variable.shape) for name, variable in state.items()}
         if shapes != {name: array.shape for name, array in arrays.items()}:
             raise ValueError(
-                f"{path} is the state of another model or optimiser. Train with the recipe that it "
-                "was begun with, or into another folder."
+                f"{path} is the state of another model or optimizer. Train with the recipe that the training run was "
+                "started with, or into another folder."
             )
         for name, variable in state.items():
             variable.assign(arrays[name])
@@ -232,25 +233,25 @@ class Trainer:
         self._begin_update()
 
 
-class _Stretch(keras.callbacks.Callback):
-    """Ends each stretch of updates with a checkpoint.
+class _Evaluation(keras.callbacks.Callback):
+    """Saves and evaluates the model after each epoch of `fit`, which is `evaluate_every` updates.
 
-    Updates are counted by batches: a loss-scaling optimiser skips what overflows, but the data goes on.
+    Updates are counted by batches, because an optimizer that scales losses does not count those that overflow.
     """
 
-    def __init__(self, trainer, place, progress):
+    def __init__(self, trainer, position, progress):
         super().__init__()
-        self._trainer, self._place, self._progress = trainer, place, progress
+        self._trainer, self._position, self._progress = trainer, position, progress
         self._start, self._batches = trainer.step, 0
 
     def on_train_batch_end(self, batch, logs=None):
         self._batches += 1
         if self._step >= self._trainer.config.steps:
-            self.model.stop_training = True  # The last stretch may be shorter than the others.
+            self.model.stop_training = True  # The last epoch may be shorter than the others.
 
     def on_epoch_end(self, epoch, logs=None):
-        position = self._place(self._batches // self._trainer.accumulation)
-        if not self._trainer.end_stretch(self._step, position, float(logs["loss"]), self._progress):
+        position = self._position(self._batches // self._trainer.accumulation)
+        if not self._trainer.save_and_evaluate(self._step, position, float(logs["loss"]), self._progress):
             self.model.stop_training = True
 
     @property
@@ -258,20 +259,8 @@ class _Stretch(keras.callbacks.Callback):
         return self._start + self._batches // self._trainer.accumulation
 
 
-class _Clock(keras.callbacks.Callback):
-    """When each update ended."""
-
-    def __init__(self, accumulation):
-        super().__init__()
-        self._accumulation, self.times = accumulation, []
-
-    def on_train_batch_end(self, batch, logs=None):
-        if (batch + 1) % self._accumulation == 0:
-            self.times.append(time.perf_counter())
-
-
 class _UpdateMean(keras.metrics.Mean):
-    """The mean loss of the updates. Keras weighs batches by rows, of which those of short sentences have more."""
+    """Mean loss of the updates. Keras would weight batches by rows, so batches of short sentences would count more."""
 
     def update_state(self, values, sample_weight=None):
         return super().update_state(values)

@@ -5,7 +5,7 @@ import pathlib
 import sys
 
 import zoo
-from zoo.commands.command_line import ProgressBar, add_command, corpus, limits, log
+from zoo.commands.command_line import LIMITS, add_command, given_arguments, log, progress_bar
 from zoo.commands.task_commands import TaskCommands
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
@@ -21,15 +21,15 @@ class TranslationCommands(TaskCommands):
     def add_commands(self, commands):
         vocabulary = add_command(commands, "vocabulary", self.run_vocabulary)
         self.add_corpus(vocabulary)
-        vocabulary.add_argument("--size", type=int, default=8000, help="pieces wanted")
+        vocabulary.add_argument("--size", type=int, default=8000, help="number of pieces")
         vocabulary.add_argument("--output", required=True, help="file to write")
 
         prepare = add_command(commands, "prepare", self.run_prepare)
         self.add_corpus(prepare)
-        prepare.add_argument("--vocabulary", required=True, help="of `vocabulary`")
+        prepare.add_argument("--vocabulary", required=True, help="file that the command `vocabulary` wrote")
         prepare.add_argument("--max-tokens", type=int, default=256, help="longer pairs are left out; 0 leaves out none")
-        prepare.add_argument("--shard-pairs", type=int, default=250_000, help="pairs read into a shard")
-        prepare.add_argument("--processes", type=int, default=0, help="how many encode; 0: as many as there are cores")
+        prepare.add_argument("--shard-pairs", type=int, default=250_000, help="pairs that are read for each shard")
+        prepare.add_argument("--processes", type=int, default=0, help="processes that encode; 0 for one for each core")
         prepare.add_argument("--output", required=True, help="folder to write")
         super().add_commands(commands)
 
@@ -37,7 +37,7 @@ class TranslationCommands(TaskCommands):
         group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
         group.add_argument(f"--{prefix}source", help="text file, a sentence a line, gzip or not")
         group.add_argument(f"--{prefix}target", help="its translation, line for line")
-        text = "instead: a tab-separated file, tfds:NAME or, to train on, a folder of `prepare`"
+        text = "instead: a tab-separated file, tfds:NAME or, for training, a folder of the command `prepare`"
         group.add_argument(f"--{prefix}data", help=text)
         text = "source and target column, from 0"
         group.add_argument(f"--{prefix}columns", type=int, nargs=2, default=(0, 1), help=text)
@@ -45,7 +45,7 @@ class TranslationCommands(TaskCommands):
         group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help="of a tfds data set")
 
     def read(self, options, prefix=""):
-        return open_pairs(**corpus(options, prefix, _CORPUS))
+        return open_pairs(**given_arguments(options, _CORPUS, prefix))
 
     def train_data(self, options):
         from zoo.corpora.sharded_corpus import ShardedCorpus, is_prepared
@@ -92,7 +92,7 @@ class TranslationCommands(TaskCommands):
         from zoo.text.tokenizer import Tokenizer
 
         pairs = self.read(options)
-        with ProgressBar(None, "encoding") as advance:
+        with progress_bar(None, "encoding") as advance:
             corpus = prepare_corpus(
                 pairs,
                 Tokenizer.load(options.vocabulary),
@@ -110,7 +110,7 @@ class TranslationCommands(TaskCommands):
         pairs = [*self.read(options)]
         protocol = {name: getattr(options, name) for name in _PROTOCOL if getattr(options, name) is not None}
         translator = zoo.load(options.checkpoint)
-        with ProgressBar(len(pairs), "translate") as advance:
+        with progress_bar(len(pairs), "translate") as advance:
             scores, _, translations, _ = self.module().evaluate(
                 translator,
                 pairs,
@@ -127,7 +127,7 @@ class TranslationCommands(TaskCommands):
             print(score)
 
     def predictions(self, predictor, lines, options, progress):
-        """For each line its best translations; several with their scores, split by tabs."""
+        """Returns the best translations of each line; several ones with their scores, separated by tabs."""
         beam_size = max(options.beam_size, options.n_best)
         found = predictor.n_best(lines, options.n_best, beam_size, options.length_penalty, progress)
         for text, candidates in zip(lines, found):
@@ -141,7 +141,7 @@ class TranslationCommands(TaskCommands):
                 yield "\t".join(columns)
 
     def run_export(self, options):
-        """Writes a SavedModel that takes text and returns text; with a corpus, also scores it."""
+        """Writes a SavedModel that takes and returns texts; with a corpus, also computes its scores."""
         given = options.data or options.source or options.target
         card = zoo.load(options.checkpoint).export(
             options.output,
@@ -151,7 +151,7 @@ class TranslationCommands(TaskCommands):
             alignments=options.alignments,
             text=not options.ids_only,
             pairs=[*self.read(options)] if given else (),
-            **limits(options),
+            **given_arguments(options, LIMITS),
         )
         for score in card["exported_scores"]:
             print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))

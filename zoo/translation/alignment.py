@@ -1,8 +1,6 @@
-"""Word alignments read off the cross-attention."""
+"""Word alignments from cross-attention."""
 
-import io
 import os
-import pathlib
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -13,17 +11,19 @@ from zoo.config import START_ID
 from zoo.corpora.batching import source_batch
 from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
-from zoo.storage.arrays import write_atomically
+from zoo.serving.heatmap import draw_heatmap
 from zoo.text.tokenizer import Tokenizer
 
-LONGEST = 1024  # Tokens of a text; longer ones are not aligned, as memory grows with the square of them.
+MAX_ALIGNED_TOKENS = 1024  # Maximum number of tokens of a text to align, because memory grows with its square.
 
 
 class Alignment(NamedTuple):
-    """Words of both texts and how much each target word looked at each source word.
+    """Word alignment of a text and its translation.
 
-    `weights` is float32 `[target words, source words]`; `links` holds, for each target word, the pair (source word,
-    target word) of its largest weight. Of texts of more than 1,024 tokens there are neither.
+    Args:
+        source_words, target_words: The words of both texts.
+        weights: Attention of each target word to each source word, float32 `[target words, source words]`; empty for
+            texts of more than 1,024 tokens.
     """
 
     source_words: list[str]
@@ -32,46 +32,33 @@ class Alignment(NamedTuple):
 
     @property
     def links(self) -> list[tuple[int, int]]:
-        """Pairs of word numbers, counted from 0."""
+        """For each target word the pair (source word, target word) of its largest weight, as numbers from 0."""
         return [(int(row.argmax()), t) for t, row in enumerate(self.weights)] if self.weights.size else []
 
     def draw(self, path: str | os.PathLike) -> None:
         """Draws the weights, a column for each source word and a row for each target word.
 
         Args:
-            path: File to write; its ending decides the format (png, svg, pdf).
+            path: File to write; its suffix determines the format (png, svg, pdf).
 
         Raises:
             ImportError: If matplotlib is not installed.
-            ValueError: If a text has no word, or the ending is not known.
+            ValueError: If there are no weights, or the suffix is unknown.
         """
-        try:
-            from matplotlib.figure import Figure
-        except ImportError as error:
-            raise ImportError("Drawing needs matplotlib: pip install 'keras-transformer-zoo[draw]'.") from error
         if not self.weights.size:
-            raise ValueError(f"There must be words on both sides. Received: weights of shape {self.weights.shape}.")
-        rows, columns = self.weights.shape
-        figure = Figure(figsize=(2 + 0.4 * columns, 1.5 + 0.3 * rows), layout="constrained")
-        axes = figure.subplots()
-        axes.imshow(self.weights, cmap="Blues", vmin=0, vmax=1, aspect="auto")
-        axes.set_xticks(range(columns), self.source_words, rotation=60, ha="left", rotation_mode="anchor")
-        axes.set_yticks(range(rows), self.target_words)
-        axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
-        for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
-            label.set_parse_math(False)  # Of a word with two dollars matplotlib would make a formula.
-        content = io.BytesIO()
-        figure.savefig(content, format=pathlib.Path(path).suffix[1:] or "png", dpi=150)
-        write_atomically(path, content.getvalue())
+            raise ValueError(
+                f"There must be words in both texts. Received: weights of shape {self.weights.shape}. Use other texts."
+            )
+        draw_heatmap(self.weights, self.target_words, self.source_words, path)
 
 
 def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:
-    """Compiles ids `[B, S]` and `[B, T]` to the cross-attention of a decoder block, averaged over heads: `[B, T, S]`.
+    """Compiles a function from ids `[B, S]` and `[B, T]` to cross-attention `[B, T, S]`, averaged over heads.
 
     Args:
         model: A `Seq2Seq`.
-        layer: Decoder block, counted as in Python. The last but one aligns best (Garg et al. 2019, section 4.1); a
-            model with a single block has only that.
+        layer: Index of the decoder block. The last but one aligns best (Garg et al. 2019, section 4.1); of a model with
+            one block, that is used.
     """
     layer = max(layer, -model.config.num_decoder_layers)
     return compile_function(model, lambda source, target: _weights(model, source, target, layer))
@@ -82,27 +69,28 @@ def align_words(
 ) -> list[Alignment]:
     """Aligns each target with its source by cross-attention.
 
-    Subwords are put together to words: attention is summed over the pieces of a source word and averaged over
-    those of a target word.
+    Attention between subwords becomes attention between words: the sum over the subwords of a source word, and the mean
+    over those of a target word.
 
     Args:
         weights_of: The `attention_function` of a model.
-        tokenizer: Its vocabulary.
-        sources, targets: Texts, as many of each.
+        tokenizer: The vocabulary of the model.
+        sources, targets: Texts and their translations.
 
     Raises:
-        ValueError: If there are not as many targets as sources.
+        ValueError: If the numbers of sources and targets differ.
     """
     if len(sources) != len(targets):
         raise ValueError(
-            f"There must be as many translations as texts. Received: {len(sources)} texts, {len(targets)} translations."
+            f"There must be as many translations as texts. Received: {len(sources)} texts, {len(targets)} "
+            "translations. Pass one translation for each text."
         )
     alignments = []
     for source, target in zip(sources, targets):
         source_ids, target_ids = tokenizer.encode([source, target])
         source_words, source_spans = tokenizer.words(source_ids)
         target_words, target_spans = tokenizer.words(target_ids)
-        if max(len(source_ids), len(target_ids)) > LONGEST:
+        if max(len(source_ids), len(target_ids)) > MAX_ALIGNED_TOKENS:
             alignments.append(Alignment(source_words, target_words, np.zeros((0, 0), "float32")))
             continue
         inputs = np.asarray([[START_ID, *target_ids]], "int32")

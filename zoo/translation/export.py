@@ -1,4 +1,4 @@
-"""Translators as SavedModels: what is saved, and whether it translates as the translator does."""
+"""Export of translators as SavedModels, and comparison of a SavedModel with its translator."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -7,13 +7,12 @@ import numpy as np
 
 from keras_transformer.decoding import Hypotheses
 from zoo.limits import Limits
-from zoo.serving.saved_model import refuse
+from zoo.serving.saved_model import raise_mismatch
 from zoo.translation import alignment
 from zoo.translation.metrics import bleu, chrf
 
-# Rounding may choose the other of two hypotheses that are as good as each other.
-_BLEU_TOLERANCE = 0.1
-_AT_ONCE = 16  # Texts scored in a call that has a limit of time.
+_BLEU_TOLERANCE = 0.1  # Rounding may change the order of hypotheses with equal scores.
+_TEXTS_PER_CALL = 16  # Of scored texts, if calls have a time limit.
 _PROBES = ["", "Where is my hat?", "A man is sleeping.", "Two dogs run.\n\nIt is late. We go home.", "xyzzy 🙂 ❤"]
 
 
@@ -33,37 +32,40 @@ def translation_service(translator, limits: Limits, search: dict, alignments: bo
         max_source_tokens=translator.max_source_tokens,
         chunk_tokens=max(1, translator.batch_tokens // search["beam_size"]),
         weights_of=alignment.attention_function(model) if alignments else None,
-        longest_aligned=alignment.LONGEST,
+        longest_aligned=alignment.MAX_ALIGNED_TOKENS,
     )
 
 
 def check_export(translator, limits: Limits, folder: os.PathLike, search: dict, pairs: Sequence[tuple[str, str]]):
-    """Compares a SavedModel with its translator on some texts and on `pairs`; returns its scores on these."""
-    served = served_translate(folder, translator, None if limits.max_seconds is None else _AT_ONCE)
+    """Compares a SavedModel with its translator on test inputs and on `pairs`; returns its scores on the pairs."""
+    served = load_exported(folder, translator, None if limits.max_seconds is None else _TEXTS_PER_CALL)
     search = {name: value for name, value in search.items() if name != "num_return"}
     expected, found = translator.translate(_PROBES, **search), served(_PROBES)
     for probe, wanted, received in zip(_PROBES, expected, found):
         if wanted != received:
-            refuse("translator", probe, wanted, received)
+            raise_mismatch("translator", probe, wanted, received)
     if not pairs:
         return []
     sources, references = zip(*pairs)
     options = translator.card.get("bleu", {})
     hypotheses = served(sources)
     score = bleu(hypotheses, references, resamples=1000, **options)
-    own = bleu(translator.translate(sources, **search), references, **options)
-    if not np.isclose(score.value, own.value, rtol=0, atol=_BLEU_TOLERANCE):
-        raise RuntimeError(
-            f"The exported model has BLEU {score.value:.2f}, its translator {own.value:.2f}, so it was not kept. "
-            "Please report this."
-        )
+    original = bleu(translator.translate(sources, **search), references, **options)
+    if not np.isclose(score.value, original.value, rtol=0, atol=_BLEU_TOLERANCE):
+        raise_mismatch("translator", f"{len(pairs)} pairs", original, score)
     return [{**result._asdict(), **search} for result in (score, chrf(hypotheses, references, 1000))]
 
 
-def served_translate(
-    folder: str | os.PathLike, translator, at_once: int | None = None
+def load_exported(
+    folder: str | os.PathLike, translator, texts_per_call: int | None = None
 ) -> Callable[[Sequence[str]], list[str]]:
-    """Loads a SavedModel as a function from texts to texts, `at_once` a call; one on ids needs its `translator`."""
+    """Loads a SavedModel as a function from texts to translations.
+
+    Args:
+        folder: Folder of the SavedModel.
+        translator: The original, which encodes and decodes texts for a SavedModel that takes ids.
+        texts_per_call: Maximum number of texts in a call; None for all.
+    """
     import tensorflow as tf
 
     signatures = tf.saved_model.load(str(folder)).signatures
@@ -71,7 +73,7 @@ def served_translate(
         translate = signatures["serving_default"]
 
         def served(texts):
-            size = at_once or len(texts)
+            size = texts_per_call or len(texts)
             parts = [texts[i : i + size] for i in range(0, len(texts), size)]
             found = [translate(tf.constant([*part], tf.string))["translations"].numpy() for part in parts]
             return [text.decode() for texts in found for text in texts]

@@ -1,4 +1,4 @@
-"""BLEU and chrF by sacrebleu, with their signatures and a bootstrap interval. No Keras."""
+"""BLEU and chrF by sacrebleu, with signatures and bootstrap intervals. No Keras."""
 
 from collections.abc import Sequence
 
@@ -12,16 +12,16 @@ def bleu(
     lowercase: bool = False,
     resamples: int = 0,
 ) -> Score:
-    """Corpus BLEU of four-grams (Papineni et al. 2002; Post 2018).
+    """Computes corpus BLEU of four-grams (Papineni et al. 2002; Post 2018).
 
     Args:
-        hypotheses, references: One line each, in the same order.
-        tokenize: sacrebleu's tokeniser: "13a" for plain text, "none" for text that is tokenised already.
-        lowercase: Whether case counts not.
-        resamples: Bootstrap samples for the interval (Koehn 2004); 0 for none.
+        hypotheses, references: Translations and their references, in the same order.
+        tokenize: Tokenizer of sacrebleu: "13a" for plain text, "none" for tokenised text.
+        lowercase: Whether to ignore case.
+        resamples: Number of bootstrap samples for the interval (Koehn 2004); 0 for none.
 
     Raises:
-        ValueError: If the numbers of lines differ or are zero.
+        ValueError: If the numbers of hypotheses and references differ or are zero.
         ImportError: If sacrebleu is not installed.
     """
     metrics = _sacrebleu(hypotheses, references)
@@ -29,15 +29,15 @@ def bleu(
 
 
 def chrf(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 0) -> Score:
-    """chrF2 of character six-grams (Popovic 2015); arguments and errors as for `bleu`."""
+    """Computes chrF2 of character six-grams (Popovic 2015); arguments and errors as for `bleu`."""
     return _score(_sacrebleu(hypotheses, references).CHRF(), hypotheses, references, resamples)
 
 
 def _sacrebleu(hypotheses, references):
     if len(hypotheses) != len(references) or not references:
         raise ValueError(
-            f"Hypotheses and references must be as many, at least one. Received: {len(hypotheses)} hypotheses, "
-            f"{len(references)} references."
+            f"There must be references, and a hypothesis for each. Received: {len(hypotheses)} hypotheses, "
+            f"{len(references)} references. Pass both for the same texts."
         )
     try:
         from sacrebleu import metrics
@@ -50,7 +50,7 @@ def _score(metric, hypotheses, references, resamples):
     compute = metric._compute_score_from_stats
 
     def as_float(statistics):
-        # sacrebleu 2.6 gives chrF as np.float32, but 0.0 as float, and fails to take the mean of both.
+        # sacrebleu 2.6 returns chrF as np.float32, but 0.0 as float, and fails to compute the mean of both.
         score = compute(statistics)
         score.score = float(score.score)
         return score

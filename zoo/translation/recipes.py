@@ -4,51 +4,27 @@ from dataclasses import replace
 
 from zoo.config import ModelConfig, Recipe, TrainingConfig
 
+_TINY_SIZES = dict(num_encoder_layers=4, num_decoder_layers=4, hidden_dim=128, intermediate_dim=256, num_heads=4)
+_TINY_SCHEDULE = dict(steps=14_000, warmup_steps=1000, cooldown_steps=9000, peak_learning_rate=0.0035)
+
 TINY = Recipe(
-    model=ModelConfig(
-        vocabulary_size=8000,
-        num_encoder_layers=4,
-        num_decoder_layers=4,
-        hidden_dim=128,
-        intermediate_dim=256,
-        num_heads=4,
-        dropout=0.3,
-        normalize_first=True,
-    ),
-    training=TrainingConfig(
-        batch_tokens=2048,
-        steps=14_000,
-        warmup_steps=1000,
-        peak_learning_rate=0.0035,
-        cooldown_steps=9000,
-        evaluate_every=300,
-    ),
+    ModelConfig(**_TINY_SIZES, vocabulary_size=8000, dropout=0.3, normalize_first=True),
+    TrainingConfig(**_TINY_SCHEDULE, batch_tokens=2048, evaluate_every=300),
     source="Sizes and dropout of Transformer-Tiny, Wu et al. 2021; pre-norm and schedule chosen on Multi30k's val set",
 )
 
+_SMALL_SIZES = dict(num_encoder_layers=3, num_decoder_layers=3, hidden_dim=256, intermediate_dim=512, num_heads=4)
+_SMALL_SCHEDULE = dict(steps=5400, warmup_steps=800, cooldown_steps=2800, peak_learning_rate=0.002)
+
 SMALL = Recipe(
-    model=ModelConfig(
-        vocabulary_size=8000,
-        num_encoder_layers=3,
-        num_decoder_layers=3,
-        hidden_dim=256,
-        intermediate_dim=512,
-        num_heads=4,
-    ),
-    training=TrainingConfig(
-        batch_tokens=2048,
-        steps=5400,
-        warmup_steps=800,
-        peak_learning_rate=0.002,
-        cooldown_steps=2800,
-        evaluate_every=600,
-    ),
+    ModelConfig(**_SMALL_SIZES, vocabulary_size=8000),
+    TrainingConfig(**_SMALL_SCHEDULE, batch_tokens=2048, evaluate_every=600),
     source="Between tiny and base, for 100,000 to 1,000,000 short sentences on a CPU",
 )
 
 BASE = Recipe(
-    model=ModelConfig(vocabulary_size=37_000),
-    training=TrainingConfig(batch_tokens=25_000, warmup_steps=4_000, steps=100_000),
+    ModelConfig(vocabulary_size=37_000),
+    TrainingConfig(batch_tokens=25_000, warmup_steps=4_000, steps=100_000),
     source="Vaswani et al. 2017, table 3, base",
 )
 

@@ -1,4 +1,4 @@
-"""Texts cut into segments that a sentence model can translate, and put together again."""
+"""Splitting of texts into segments that a sentence model can translate, and joining of their translations."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟])([\"'»”’)\]]*)\s+")
 
 
 class Segment(NamedTuple):
-    """A stretch of text to translate, what stands between it and the next, and what stands before the first."""
+    """A part of a text to translate, the separator after it, and the line breaks before the first segment."""
 
     text: str
     separator: str
@@ -19,16 +19,15 @@ class Segment(NamedTuple):
 
 
 def split_text(text: str, tokenizer: Tokenizer, max_tokens: int) -> list[Segment]:
-    """Cuts a text at line breaks and, where a line has more than `max_tokens` tokens, at ends of sentences.
+    """Splits a text at line breaks, and lines of more than `max_tokens` tokens at the ends of sentences.
 
-    A sentence that is too long by itself is cut at spaces, and a word that is, anywhere (a single character may
-    take five tokens). White space alone gives no segment. Joined as they are, the segments give back the text,
-    white space apart.
+    Longer sentences are split at spaces, longer words anywhere (a single character may have five tokens). White space
+    has no segments. The joined segments are the text, except for white space.
     """
     segments, lead = [], ""
     pieces = _LINE_BREAK.split(text)
     for line, line_break in zip(pieces[::2], [*pieces[1::2], ""]):
-        parts = _fitting(line.strip(), tokenizer, max_tokens)
+        parts = _split_line(line.strip(), tokenizer, max_tokens)
         for i, part in enumerate(parts):
             segments.append(Segment(part, " " if i + 1 < len(parts) else line_break, "" if segments else lead))
         if not segments:
@@ -39,12 +38,12 @@ def split_text(text: str, tokenizer: Tokenizer, max_tokens: int) -> list[Segment
 
 
 def join_segments(segments: Sequence[Segment], candidates: Sequence[Sequence], make: Callable) -> list:
-    """The n-th best text is made of the n-th best translations of its segments; scores add up.
+    """Joins the n-th best translations of the segments to the n-th best translation of the text; adds their scores.
 
     Args:
-        segments: From `split_text`.
-        candidates: For each segment, its translations with `text` and `score`, best first.
-        make: Makes a translation of text and score.
+        segments: Segments from `split_text`.
+        candidates: For each segment its translations, with `text` and `score`, best first.
+        make: Function from text and score to a translation.
     """
     if not segments:
         return [make("", 0.0)]
@@ -56,23 +55,23 @@ def join_segments(segments: Sequence[Segment], candidates: Sequence[Sequence], m
     return joined
 
 
-def _fitting(text, tokenizer, max_tokens):
-    """Consecutive parts of a line with at most `max_tokens` tokens each, as few as greedily possible."""
+def _split_line(text, tokenizer, max_tokens):
+    """Splits a line into parts of at most `max_tokens` tokens, greedily into as few as possible."""
     if not text:
         return []
-    # A character has at most four bytes, hence four tokens, and the text one for the space before it.
-    if 4 * len(text) < max_tokens or _count(text, tokenizer) <= max_tokens:
+    # A character has at most four bytes, and so four tokens; the space before the text is one more token.
+    if 4 * len(text) < max_tokens or len(tokenizer.encode([text])[0]) <= max_tokens:
         return [text]
     for pieces in (_SENTENCE_END.sub(r"\1\n", text).split("\n"), text.split()):
         if len(pieces) > 1:
-            packed = _packed(pieces, tokenizer, max_tokens)
-            return [part for piece in packed for part in _fitting(piece, tokenizer, max_tokens)]
+            packed = _pack(pieces, tokenizer, max_tokens)
+            return [part for piece in packed for part in _split_line(piece, tokenizer, max_tokens)]
     width = max(1, (max_tokens - 1) // 4)
     return [text[i : i + width] for i in range(0, len(text), width)]
 
 
-def _packed(pieces, tokenizer, max_tokens):
-    """Neighbouring pieces joined while they fit together."""
+def _pack(pieces, tokenizer, max_tokens):
+    """Joins neighbouring pieces as long as they have at most `max_tokens` tokens together."""
     lengths = [len(row) for row in tokenizer.encode(pieces)]
     parts, total = [[]], 0
     for piece, length in zip(pieces, lengths):
@@ -82,7 +81,3 @@ def _packed(pieces, tokenizer, max_tokens):
         parts[-1].append(piece)
         total += length
     return [" ".join(part) for part in parts]
-
-
-def _count(text, tokenizer):
-    return len(tokenizer.encode([text])[0])

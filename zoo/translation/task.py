@@ -1,4 +1,4 @@
-"""Translation as a task: texts of one language to texts of another."""
+"""The task of translating texts from one language to another."""
 
 import dataclasses
 import itertools
@@ -24,16 +24,16 @@ from zoo.translation.metrics import bleu, chrf
 from zoo.translation.predictor import Translator
 
 _SAMPLED_BATCHES = 500
-_DEV_SENTENCES = 1000  # Translated at each evaluation of a training run; all are scored at its end.
+_DEV_SENTENCES = 1000  # Sentences translated at each evaluation during training; all are scored at the end.
 _SEARCH = {"beam_size": 4, "length_penalty": 0.6}  # Vaswani et al. (2017), section 6.1.
 
 
 class Translation(Task):
-    """Trains and evaluates translators. Corpora are iterables of pairs, such as the readers of `zoo.translation.data`.
+    """Trains and evaluates translators. Corpora are iterables of pairs, such as readers of `zoo.translation.data`.
 
-    The training corpus can be run over again, or is prepared: a `ShardedCorpus`, whose vocabulary is used. `bleu` of
-    the card, arguments of `zoo.translation.metrics.bleu`, sets the protocol of the scores. `initial` is a translator
-    with the sizes of the recipe.
+    The training corpus is iterated repeatedly, or is a `ShardedCorpus`, whose vocabulary is then used. `bleu` in the
+    card contains arguments of `zoo.translation.metrics.bleu` for all scores. `initial` must be a translator with the
+    sizes of the recipe.
     """
 
     predictor_class = Translator
@@ -46,16 +46,15 @@ class Translation(Task):
         if initial is None:
             return
         if not isinstance(initial, Translator):
-            raise ValueError(f"`initial` must be a translator. Received: {type(initial).__name__}.")
-        # Rates may change in fine-tuning; sizes may not, but for the vocabulary's, which is that of the tokenizer.
+            raise ValueError(f"`initial` must be a translator. Received: {type(initial).__name__}. Load a translator.")
+        # Rates may change in fine-tuning, but sizes may not, except that of the vocabulary, which is `initial`'s.
         fields, sizes = dataclasses.fields(recipe.model), initial.model.config
         names = [field.name for field in fields if field.type is not float and field.name != "vocabulary_size"]
         different = [name for name in names if getattr(sizes, name) != getattr(recipe.model, name)]
         if different:
             values = ", ".join(f"{name} was {getattr(sizes, name)}" for name in different)
             raise ValueError(
-                f"The translator to start from has other sizes than the recipe: {values}. Choose its recipe, or set "
-                "them."
+                f"`initial` must have the sizes of the recipe. Received: {values}. Choose its recipe, or set them."
             )
 
     def read(self, recipe, train, dev, log):
@@ -63,14 +62,17 @@ class Translation(Task):
             check_settings(recipe.training, [*self.scores], ["subword_dropout"])
         dev = [*dev]
         if not dev:
-            raise ValueError("The dev corpus has no pair. It decides which checkpoint is kept: give one.")
+            raise ValueError("The dev corpus must have pairs to select the best checkpoint. Received: no pair.")
         return TrainingData(train, dev, lambda: itertools.chain.from_iterable(train))
 
     def given_vocabulary(self, train, tokenizer):
         if not isinstance(train, ShardedCorpus):
             return tokenizer
         if tokenizer is not None and tokenizer.digest != train.tokenizer.digest:
-            raise ValueError("The corpus was prepared with another vocabulary than the one given. Leave that out.")
+            raise ValueError(
+                f"A prepared corpus is used with its own vocabulary, {train.tokenizer.digest[:8]}. Received: another "
+                f"vocabulary, {tokenizer.digest[:8]}. Leave it out."
+            )
         return train.tokenizer
 
     def model_config(self, recipe, data, vocabulary, initial):
@@ -80,7 +82,7 @@ class Translation(Task):
         return Translator(model, vocabulary, card, max_source_tokens=min(128, max_tokens))
 
     def encode(self, data, tokenizer, config, max_tokens, folder, log):
-        """Encodes into memory-mapped files of the run, anew at each start to see whether the corpus is the same."""
+        """Encodes the corpus into memory-mapped files in `folder`, at each start, to check that it has not changed."""
         if isinstance(data.train, ShardedCorpus):
             log(f"{len(data.train):,} pairs, prepared")
             return data.train
@@ -117,7 +119,7 @@ class Translation(Task):
         return DevSet(data.dev, predictor, settings.score, log)
 
     def final_scores(self, predictor, data, settings):
-        """Scores by beam search; a run that is judged by its loss is not translated with."""
+        """Computes scores by beam search, unless the run is evaluated by its loss."""
         if settings.score != "bleu":
             return []
         scores = self.score(predictor, data.dev, resamples=1000).scores
@@ -125,7 +127,7 @@ class Translation(Task):
 
     def examples(self, predictor, data):
         if not (pairs := [*data]):
-            raise ValueError("There must be at least one pair to evaluate on. Received none.")
+            raise ValueError("There must be at least one pair to evaluate on. Received: none. Check the files.")
         return pairs
 
     def score(
@@ -150,7 +152,7 @@ class Translation(Task):
 
 
 class DevSet:
-    """Evaluates a model while it is trained: loss per token, BLEU of greedy search, three translations in the log."""
+    """Evaluates a model during training: loss per token, BLEU of greedy search, three logged translations."""
 
     def __init__(self, pairs, translator: Translator, score: str, log: Callable[[str], None]):
         self.pairs, self._translator, self._score, self._log = pairs, translator, score, log

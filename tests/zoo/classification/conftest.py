@@ -1,4 +1,4 @@
-"""An invented language of moods, and one classifier trained on it for all tests."""
+"""A small artificial corpus of moods, and a classifier trained on it for all tests."""
 
 import random
 import types
@@ -10,7 +10,7 @@ NEUTRAL = ["te", "lo", "pana", "kir", "ute", "bim"]
 
 
 def examples(count, seed):
-    """A sentence of neutral words with one that tells the mood."""
+    """Yields sentences of neutral words and one word that determines the mood."""
     rng = random.Random(seed)
     for _ in range(count):
         mood = rng.choice([*MOODS])
@@ -26,7 +26,7 @@ def write(path, pairs):
 
 @pytest.fixture(scope="session")
 def files(tmp_path_factory):
-    """Tab-separated files with train, dev and test examples."""
+    """Returns tab-separated files with train, dev and test examples."""
     folder = tmp_path_factory.mktemp("moods")
     pairs = [*dict.fromkeys(examples(900, seed=1))]
     parts = {"test": pairs[:60], "dev": pairs[60:120], "train": pairs[120:]}
@@ -59,7 +59,7 @@ def recipe():
 
 @pytest.fixture(scope="session")
 def trained(files, recipe, tmp_path_factory):
-    """A classifier that has learned the moods, by way of `task.train`, and its folder."""
+    """Returns a classifier that `task.train` trained, and its folder."""
     from zoo.classification import task
     from zoo.classification.data import open_examples
 

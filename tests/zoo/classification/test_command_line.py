@@ -1,4 +1,4 @@
-"""`python -m zoo.classification` from corpus to classes; mistakes are told in one line."""
+"""Tests of `python -m zoo.classification`."""
 
 import io
 import sys
@@ -22,7 +22,7 @@ def checkpoint(files, tmp_path_factory):
     return folder / "checkpoint"
 
 
-def test_evaluating(checkpoint, files, tmp_path, capsys):
+def test_evaluate(checkpoint, files, tmp_path, capsys):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     picture = tmp_path / "confusion.svg"
     arguments = ["evaluate", "--checkpoint", str(checkpoint), "--data", str(files.test), "--picture", str(picture)]
@@ -32,7 +32,7 @@ def test_evaluating(checkpoint, files, tmp_path, capsys):
     assert all(name in printed for name in ("cold", "glad", "sad")) and picture.exists()
 
 
-def test_classifying_files_and_standard_input(checkpoint, tmp_path, capsys, monkeypatch):
+def test_classify_files_and_standard_input(checkpoint, tmp_path, capsys, monkeypatch):
     path = tmp_path / "texts.txt"
     path.write_text("te sol\n\nnok\n", "utf-8")
     assert main(["classify", "--checkpoint", str(checkpoint), str(path)]) == 0
@@ -48,27 +48,27 @@ def test_classifying_files_and_standard_input(checkpoint, tmp_path, capsys, monk
     assert len(of_file.splitlines()) == 3
 
 
-def test_cut_texts_are_counted(checkpoint, files, tmp_path, capsys):
+def test_truncated_texts_are_logged(checkpoint, files, tmp_path, capsys):
     path = tmp_path / "long.txt"
     path.write_text("te\n" + "te sol " * 400 + "\nnok\n", "utf-8")
     assert main(["classify", "--checkpoint", str(checkpoint), str(path)]) == 0
     captured = capsys.readouterr()
-    assert "1 texts of more than 512 tokens were cut; the first is number 2" in captured.err
+    assert "1 texts of more than 512 tokens were truncated; the first is number 2" in captured.err
     assert len(captured.out.splitlines()) == 3
     path.write_text("sad\t" + "te sol " * 400 + "\nglad\tsol\n", "utf-8")
     assert main(["evaluate", "--checkpoint", str(checkpoint), "--data", str(path)]) == 0
-    assert "1 texts of more than 512 tokens were cut; the first is number 1" in capsys.readouterr().err
+    assert "1 texts of more than 512 tokens were truncated; the first is number 1" in capsys.readouterr().err
 
 
 @pytest.mark.slow
-def test_exporting(checkpoint, tmp_path, capsys):
+def test_export(checkpoint, tmp_path, capsys):
     pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
     arguments = ["export", "--checkpoint", str(checkpoint), "--output", str(tmp_path / "served")]
     assert main(arguments) == 0 and (tmp_path / "served" / "saved_model.pb").exists()
     assert main(arguments) == 2 and "nothing is overwritten" in capsys.readouterr().err
 
 
-def test_mistakes_are_told_in_one_line(checkpoint, files, tmp_path, capsys):
+def test_errors_are_one_line(checkpoint, files, tmp_path, capsys):
     (tmp_path / "unknown.tsv").write_text("angry\tsol\n", "utf-8")
     (tmp_path / "short.tsv").write_text("sol\n", "utf-8")
     for arguments, message in (
@@ -76,7 +76,10 @@ def test_mistakes_are_told_in_one_line(checkpoint, files, tmp_path, capsys):
             ["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "unknown.tsv")],
             "Line 1 has the class",
         ),
-        (["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "short.tsv")], "line 1, has fewer"),
+        (
+            ["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "short.tsv")],
+            "line 1, must have all columns",
+        ),
         (["classify", "--checkpoint", str(tmp_path), "--text", "x"], "is neither the name of a checkpoint"),
         (["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "none.tsv")], "does not exist"),
     ):

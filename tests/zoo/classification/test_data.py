@@ -1,4 +1,4 @@
-"""Labelled texts: what is left out is reported, what cannot be right is refused with its line."""
+"""Tests of readers of labelled texts: reports, columns, errors."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def test_examples_and_report(tmp_path):
     assert str(report).startswith("2 examples from 6 lines; 1 empty (line 2); 1 empty label (line 4)")
 
 
-def test_columns_headers_and_pairs(tmp_path):
+def test_columns_header_and_pairs(tmp_path):
     path = write(tmp_path / "a.csv", b"text,label,other\nx,yes,y\nz,no,w\n")
     found = list(open_examples(path, columns=(1, 0, 2), header=True))
     assert found == [Example("yes", ("x", "y")), Example("no", ("z", "w"))]
@@ -30,9 +30,9 @@ def test_columns_headers_and_pairs(tmp_path):
         open_examples(path, columns=(0,))
 
 
-def test_too_few_columns_name_the_line(tmp_path):
+def test_missing_column_raises_with_line(tmp_path):
     path = write(tmp_path / "a.tsv", b"1\tgood\n0\n")
-    with pytest.raises(ValueError, match=r"a.tsv, line 2, has fewer columns"):
+    with pytest.raises(ValueError, match=r"a.tsv, line 2, must have all columns"):
         list(open_examples(path))
 
 
@@ -41,7 +41,7 @@ def test_classes_are_sorted_and_numbered(tmp_path):
     assert class_names(reader) == ["9", "10"]
     assert class_numbers(reader, ["9", "10"]) == ([1, 0, 1], [("x",), ("y",), ("z",)])
     assert class_names([Example("b", ()), Example("A", ()), Example("10", ())]) == ["10", "A", "b"]
-    with pytest.raises(ValueError, match="Line 2 has the class '9', which training never saw. Known classes: 10, 11"):
+    with pytest.raises(ValueError, match="class '9', which is not in the training data. Known classes: 10, 11"):
         class_numbers(reader, ["10", "11"])
     with pytest.raises(ValueError, match=r"at least two classes. Received: \['9'\]"):
         class_names([Example("9", ("x",))])
@@ -49,7 +49,7 @@ def test_classes_are_sorted_and_numbered(tmp_path):
 
 @pytest.fixture
 def prepared(tmp_path):
-    """Prepares a small data set with these features and examples; returns the function that opens it."""
+    """Returns a function that prepares a small data set and returns the function that opens it."""
     tfds = pytest.importorskip("tensorflow_datasets", reason="tensorflow-datasets is not installed")
     pytest.importorskip("importlib_resources", reason="tensorflow-datasets needs it, but does not install it")
 
@@ -77,8 +77,8 @@ def prepared(tmp_path):
     return prepare
 
 
-def test_a_data_set_prepared_by_tensorflow_datasets(prepared):
-    """As glue/sst2 has it: a number besides, and no word about which feature is the answer."""
+def test_real_tensorflow_dataset(prepared):
+    """As in glue/sst2, there is an additional number, and no feature is marked as the label."""
     rows = [{"idx": i, "label": i % 2, "sentence": f"film {i} ß"} for i in range(4)]
     expected = [(("negative", "positive")[i % 2], (f"film {i} ß",)) for i in range(4)]
     open_it = prepared("zoo_tiny_sentiment", {"idx": "number", "label": "label", "sentence": "text"}, rows)
@@ -90,7 +90,7 @@ def test_a_data_set_prepared_by_tensorflow_datasets(prepared):
         open_it(features=("label", "wort"))
 
 
-def test_a_data_set_of_pairs(prepared):
+def test_tensorflow_dataset_of_pairs(prepared):
     rows = [{"label": i, "premise": "te", "hypothesis": f"lo {i}"} for i in range(2)]
     features = {"label": "label", "premise": "text", "hypothesis": "text"}
     reader = prepared("zoo_tiny_pairs", features, rows)()
@@ -100,7 +100,7 @@ def test_a_data_set_of_pairs(prepared):
     ]
 
 
-def test_a_class_without_an_example_is_an_error(prepared):
+def test_class_without_example_raises(prepared):
     features = {"label": "label", "text": "text"}
     reader = prepared("zoo_tiny_one_sided", features, [{"label": 1, "text": "te"}] * 3)()
     with pytest.raises(ValueError, match="every class of the data set. Received: none of negative"):

@@ -1,4 +1,4 @@
-"""Fine-tuning a part: frozen layers, rates that fall from layer to layer, LoRA, dropped tokens."""
+"""Tests of fine-tuning: frozen layers, layer decay, LoRA, token dropout."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from zoo.config_values import override
 from zoo.corpora.labelled_corpus import split_labels
 from zoo.models.classifier import Classifier
 from zoo.storage.arrays import assign_arrays, load_arrays, named_arrays
-from zoo.training.fine_tuning import restrict
+from zoo.training.fine_tuning import restrict_trainable
 from zoo.training.trainer import Trainer
 
 BLOCKS = 3
@@ -18,7 +18,7 @@ BLOCKS = 3
 
 @pytest.fixture(scope="module")
 def deep(recipe, files, tmp_path_factory):
-    """A classifier with three blocks after one update."""
+    """Returns a classifier with three blocks after one update."""
     changes = ["steps=1", "warmup_steps=1", "cooldown_steps=0", "evaluate_every=1"]
     recipe = override(recipe, [f"model.num_layers={BLOCKS}", *(f"training.{change}" for change in changes)])
     return recipe, tune(recipe, files, tmp_path_factory.mktemp("deep") / "run")
@@ -31,15 +31,15 @@ def tune(recipe, files, folder, *changes, initial=None):
 
 
 def moved(before, after):
-    """The greatest change of any weight of each layer of the encoder from below, and of the head."""
+    """Returns the largest change of a weight in each layer of the encoder, from the bottom, and in the head."""
     before, after = named_arrays(before.model), named_arrays(after.model)
     groups = ["text_encoder/embedding", *(f"text_encoder/encoder/block_{i}" for i in range(BLOCKS)), "head"]
     return [max(np.abs(after[n] - before[n]).max() for n in before if n.startswith(group)) for group in groups]
 
 
 @pytest.mark.slow
-def test_a_classifier_goes_on_with_and_without_ngrams(deep, files, tmp_path):
-    """What both have is taken over; n-grams that are new begin with zeros."""
+def test_fine_tuning_adds_and_removes_ngrams(deep, files, tmp_path):
+    """Common weights are copied; new n-grams start with zeros."""
     recipe, before = deep
     options = {"initial": before}
     for name, change in (("with", "model.ngrams=2"), ("without", "model.ngrams=0")):
@@ -50,7 +50,7 @@ def test_a_classifier_goes_on_with_and_without_ngrams(deep, files, tmp_path):
 
 
 @pytest.mark.slow
-def test_frozen_layers_stay(deep, files, tmp_path):
+def test_frozen_layers_do_not_change(deep, files, tmp_path):
     recipe, before = deep
     for frozen in (1, BLOCKS + 1):
         after = tune(recipe, files, tmp_path / str(frozen), f"frozen_layers={frozen}", initial=before)
@@ -59,8 +59,8 @@ def test_frozen_layers_stay(deep, files, tmp_path):
 
 
 @pytest.mark.slow
-def test_rates_fall_from_layer_to_layer(deep, files, tmp_path):
-    """The first step of Adam is the rate itself wherever there is a gradient."""
+def test_layer_decay_scales_updates(deep, files, tmp_path):
+    """The first update of Adam equals the learning rate wherever the gradient is not zero."""
     recipe, before = deep
     decay, rate = 0.5, recipe.training.peak_learning_rate
     for factor in (1.0, decay):
@@ -69,7 +69,7 @@ def test_rates_fall_from_layer_to_layer(deep, files, tmp_path):
         np.testing.assert_allclose(moved(before, after), expected, rtol=1e-2)
 
 
-def test_lora_is_merged_into_the_checkpoint(deep, files, tmp_path):
+def test_lora_is_merged_into_checkpoint(deep, files, tmp_path):
     recipe, before = deep
     changes = "lora_rank=2", "steps=20", "evaluate_every=10"
     after = tune(recipe, files, tmp_path / "run", *changes, initial=before)
@@ -88,8 +88,8 @@ def test_lora_is_merged_into_the_checkpoint(deep, files, tmp_path):
 
 
 @pytest.mark.slow
-def test_lora_goes_on_where_it_stopped(deep, recipe, tmp_path):
-    """The weights that are saved are those of the model, and a new trainer begins with the same."""
+def test_lora_run_resumes(deep, recipe, tmp_path):
+    """The saved weights are those of the model, and a new trainer starts with them."""
     recipe, before = deep
     settings = override(recipe.training, ["lora_rank=2", "steps=2"])
     inputs = {"token_ids": np.array([[2, 9, 8, 3], [2, 7, 3, 0]])}
@@ -99,7 +99,7 @@ def test_lora_goes_on_where_it_stopped(deep, recipe, tmp_path):
         model = Classifier(before.model.config)
         model.build()
         assign_arrays(model, named_arrays(before.model), "test")
-        restrict(model, settings)
+        restrict_trainable(model, settings)
         return Trainer(model, settings, folder, split=split_labels)
 
     first = trainer(tmp_path / "run")
@@ -122,6 +122,6 @@ def test_lora_goes_on_where_it_stopped(deep, recipe, tmp_path):
         ("token_dropout=1", r"`token_dropout` must lie in \[0, 1\)"),
     ],
 )
-def test_what_cannot_be_tuned_is_refused(deep, files, tmp_path, change, message):
+def test_invalid_fine_tuning_raises(deep, files, tmp_path, change, message):
     with pytest.raises(ValueError, match=message):
         tune(deep[0], files, tmp_path / "run", change)

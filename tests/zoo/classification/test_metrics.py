@@ -1,4 +1,4 @@
-"""Scores of classification against their equations, counted by hand and one text at a time."""
+"""Tests of classification scores against manual counts and loops over texts."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def random_probabilities(texts, classes, seed=0):
     return rng.integers(0, classes, texts), powers / powers.sum(1, keepdims=True)
 
 
-def test_matrix_accuracy_and_f1():
+def test_confusion_matrix_accuracy_and_f1():
     matrix = confusion_matrix(GOLD, PREDICTED, 4)
     assert matrix.tolist() == [[2, 1, 0, 0], [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0]]
     assert accuracy(matrix) == 3 / 6
@@ -30,7 +30,7 @@ def test_matrix_accuracy_and_f1():
     assert macro_f1(matrix) == pytest.approx((2 / 3 + 2 / 5 + 0) / 3)
 
 
-def test_calibration_error_is_the_gap_in_every_bin():
+def test_calibration_error_equals_gaps_of_bins():
     gold, probabilities = random_probabilities(500, 3)
     confidence, right = probabilities.max(1), probabilities.argmax(1) == gold
     expected = 0.0
@@ -43,7 +43,7 @@ def test_calibration_error_is_the_gap_in_every_bin():
     assert calibration_error(gold, sure) == 0 and calibration_error((gold + 1) % 3, sure) == 1
 
 
-def test_scores_and_their_intervals():
+def test_scores_and_intervals():
     gold, probabilities = random_probabilities(400, 2)
     share = 100 * np.mean(probabilities.argmax(1) == gold)
     plain, again = classification_scores(gold, probabilities), classification_scores(gold, probabilities, 1000)
@@ -55,11 +55,11 @@ def test_scores_and_their_intervals():
     assert again[0].interval == pytest.approx(normal, rel=0.1)
     assert again[0].signature == "n:400|classes:2|bs:1000|seed:12345"
     for texts in (0, 3):
-        with pytest.raises(ValueError, match="must be as many, at least one"):
+        with pytest.raises(ValueError, match="and probabilities for each of them"):
             classification_scores(gold[:texts], probabilities[: texts // 3])
 
 
-def test_the_picture(tmp_path):
+def test_draw_confusion(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     draw_confusion(confusion_matrix(GOLD, PREDICTED, 3), ["a", "b", "c"], tmp_path / "confusion.svg")
     text = (tmp_path / "confusion.svg").read_text("utf-8")

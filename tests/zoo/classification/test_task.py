@@ -1,4 +1,4 @@
-"""From labelled texts to a classifier: it learns, is scored, saved, resumed; what cannot be right is refused."""
+"""Tests of the classification task: training, scores, checkpoints, resuming, errors."""
 
 import dataclasses
 import json
@@ -18,7 +18,7 @@ def write(path, lines):
     return open_examples(path)
 
 
-def test_what_was_learned_is_classified(trained, files):
+def test_trained_classifier_classifies(trained, files):
     scores, gold, predicted, loss = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
     assert scores[0].metric == "accuracy" and scores[0].value > 95 and predicted.shape == (60, 3)
     np.testing.assert_allclose(loss, -np.log(predicted[np.arange(60), gold]).mean(), rtol=1e-5)
@@ -28,7 +28,7 @@ def test_what_was_learned_is_classified(trained, files):
     assert "examples from" in log and "classes: cold" in log and "dev: accuracy" in log
 
 
-def test_the_checkpoint_is_the_classifier(trained, files):
+def test_checkpoint_restores_classifier(trained, files):
     loaded = zoo.load(trained.folder / "checkpoint")
     texts = [example.texts[0] for example in open_examples(files.test)]
     np.testing.assert_array_equal(loaded.probabilities(texts), trained.classifier.probabilities(texts))
@@ -39,13 +39,13 @@ def test_the_checkpoint_is_the_classifier(trained, files):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path, interrupt_evaluation):
-    """To the same weights; with another corpus it is refused."""
+def test_interrupted_run_resumes(trained, files, recipe, tmp_path, interrupt_evaluation):
+    """The weights are the same; another corpus raises an error."""
     readers = open_examples(files.train), open_examples(files.dev)
     with interrupt_evaluation(2, task):
         task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
     other = write(tmp_path / "other.tsv", ["glad\tsol", "sad\tnok", "cold\tfris"])
-    with pytest.raises(ValueError, match="begun with another corpus"):
+    with pytest.raises(ValueError, match="started with another corpus"):
         task.train(recipe, other, readers[1], tmp_path / "run", log=lambda text: None)
     resumed = task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
     expected = named_arrays(trained.classifier.model)
@@ -55,8 +55,8 @@ def test_an_interrupted_run_goes_on(trained, files, recipe, tmp_path, interrupt_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["first", "attention"])
-def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
-    """Is the word of the first text in the second? Only a model that sees both can tell."""
+def test_pairs_of_texts_and_poolings(recipe, tmp_path, pooling):
+    """The class says whether the second text contains the first, so the model must read both."""
     rng, words = np.random.default_rng(0), ["te", "lo", "kir"]
     lines = []
     for _ in range(400):
@@ -69,7 +69,7 @@ def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
     pairs = task.train(override(recipe, changes), corpus, corpus, tmp_path / "run", log=lambda text: None)
     assert (pairs.model.config.num_texts, pairs.model.config.num_segments) == (2, 2)
     scores = task.evaluate(pairs, corpus, resamples=0).scores
-    assert scores[0].value > 75, "whoever sees the second text alone is right in two thirds"
+    assert scores[0].value > 75, "a model that only reads the second text has an accuracy of two thirds"
     loaded = zoo.load(tmp_path / "run" / "checkpoint")
     assert loaded.classify([("te", "lo te"), ("te", "lo kir")]) == pairs.classify([("te", "lo te"), ("te", "lo kir")])
     for wrong in (["te", "lo"], [("te", "lo", "kir")]):
@@ -77,30 +77,30 @@ def test_pairs_of_texts_and_other_poolings(recipe, tmp_path, pooling):
             pairs.classify(wrong)
 
 
-def test_what_cannot_be_right_is_refused(recipe, tmp_path, files):
+def test_invalid_arguments_raise(recipe, tmp_path, files):
     train, dev = open_examples(files.train), open_examples(files.dev)
     unknown = write(tmp_path / "unknown.tsv", ["glad\tsol", "angry\tsol"])
-    with pytest.raises(ValueError, match="Line 2 has the class 'angry', which training never saw"):
+    with pytest.raises(ValueError, match="Line 2 has the class 'angry', which is not in the training data"):
         task.train(recipe, train, unknown, tmp_path / "a", log=lambda text: None)
     with pytest.raises(ValueError, match="at least two classes"):
         task.train(recipe, write(tmp_path / "one.tsv", ["glad\tsol"]), dev, tmp_path / "b", log=lambda text: None)
-    with pytest.raises(ValueError, match="dev corpus has no example"):
+    with pytest.raises(ValueError, match="dev corpus must have examples"):
         task.train(recipe, train, write(tmp_path / "none.tsv", []), tmp_path / "c", log=lambda text: None)
     bleu = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, score="bleu"))
-    with pytest.raises(ValueError, match="`score` must here be one of accuracy, macro_f1, loss"):
+    with pytest.raises(ValueError, match="`score` must be one of accuracy, macro_f1, loss"):
         task.train(bleu, train, dev, tmp_path / "d", log=lambda text: None)
 
 
-def test_a_lower_case_vocabulary_is_learned(recipe, files, tmp_path, trained):
+def test_lowercase_vocabulary(recipe, files, tmp_path, trained):
     asked = override(recipe, ["training.lowercase=true", "training.steps=30"])
     corpora = open_examples(files.train), open_examples(files.dev)
     learned = task.train(asked, *corpora, tmp_path / "a", log=lambda text: None)
     assert learned.tokenizer.lowercase and not trained.classifier.tokenizer.lowercase
     assert learned.classify(["TE LO SOL"]) == learned.classify(["te lo sol"])
-    with pytest.raises(ValueError, match="the one given tells capitals from small letters"):
+    with pytest.raises(ValueError, match="the given one distinguishes capitals from small letters"):
         task.train(asked, *corpora, tmp_path / "b", initial=trained.classifier, log=lambda text: None)
 
 
-def test_evaluation_without_examples(trained, tmp_path):
+def test_evaluation_without_examples_raises(trained, tmp_path):
     with pytest.raises(ValueError, match="at least one example to evaluate on"):
         task.evaluate(trained.classifier, write(tmp_path / "none.tsv", ["", ""]))

@@ -1,4 +1,4 @@
-"""BERT from a folder: the arithmetic of its paper, every array in its place, nothing half-loaded."""
+"""BERT from a folder computes the equations of its paper; incomplete or unknown files are refused."""
 
 import json
 import math
@@ -66,7 +66,7 @@ def write(folder, arrays=None, **config):
 
 
 def bert(arrays, ids, segments, mask):
-    """Devlin et al. (2019), written out in NumPy from the published arrays."""
+    """Computes BERT (Devlin et al. 2019) in NumPy from the published arrays."""
 
     def norm(x, name):
         scale, shift = (arrays[f"{name}.{part}"] for part in ("weight", "bias"))
@@ -95,7 +95,7 @@ def bert(arrays, ids, segments, mask):
 
 
 @pytest.mark.parametrize("prefix", ["", "bert."])
-def test_hidden_states_are_those_of_the_paper(tmp_path, prefix):
+def test_hidden_states_follow_the_paper(tmp_path, prefix):
     arrays = random_arrays()
     encoder = load_bert(write(tmp_path / "a", {prefix + name: array for name, array in arrays.items()}))
     rng = np.random.default_rng(1)
@@ -122,7 +122,7 @@ def test_embeddings_are_means_of_length_one(tmp_path):
     assert encoder.embed([]).shape == (0, D)
 
 
-def test_rows_that_no_piece_belongs_to_are_left_out(tmp_path):
+def test_rows_without_a_piece_are_left_out(tmp_path):
     arrays = random_arrays()
     table = arrays["embeddings.word_embeddings.weight"]
     arrays["embeddings.word_embeddings.weight"] = np.concatenate([table, table[:2]])
@@ -166,7 +166,7 @@ def test_other_architectures_are_refused(tmp_path, config, message):
         load_bert(write(tmp_path / "a", **config))
 
 
-def test_files_that_are_missing_damaged_or_pickled(tmp_path):
+def test_missing_damaged_and_pickled_files(tmp_path):
     with pytest.raises(ValueError, match=r"no config.json"):
         load_bert(tmp_path)
     folder = write(tmp_path / "a")
@@ -183,7 +183,7 @@ def test_files_that_are_missing_damaged_or_pickled(tmp_path):
 
 
 def test_fine_tuning_starts_from_the_hidden_states(tmp_path):
-    """One step at a rate of almost nothing: the encoder is still the BERT, saved with its word pieces."""
+    """After one step at a tiny learning rate, the encoder still equals the BERT and is saved with its word pieces."""
     encoder = load_bert(write(tmp_path / "a"))
     (tmp_path / "corpus.tsv").write_text("x\ta b c\ny\td e f g h i j k l m n\n" * 8, "utf-8")
     corpus = open_examples(tmp_path / "corpus.tsv")

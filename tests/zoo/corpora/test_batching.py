@@ -1,4 +1,4 @@
-"""Every pair once an epoch, never too large, little padding, and the same order from the same seed."""
+"""Each pair is in one batch of an epoch, batches are not too large, and a seed determines their order."""
 
 import collections
 import itertools
@@ -29,7 +29,7 @@ def corpus_of(source, target):
 
 
 def random_corpus(pairs, mean=12, seed=0):
-    """Pairs told apart by their first two source ids; the lengths of both sides go together."""
+    """Makes pairs identified by their first two source ids, with correlated lengths."""
     rng = np.random.default_rng(seed)
     source = rng.poisson(mean, pairs) + 2
     target = np.maximum(0, source + rng.normal(0, 2.5, pairs).round().astype(int))
@@ -40,11 +40,11 @@ def random_corpus(pairs, mean=12, seed=0):
 
 
 def pairs_of(batches):
-    """The pairs in batches, with special ids checked and taken off."""
+    """Returns the pairs of batches after checking and removing special ids."""
     for batch in batches:
         assert batch.keys() == {"source", "target"}
         for source, target in zip(batch["source"].tolist(), batch["target"].tolist(), strict=True):
-            if not any(source):  # A row that only fills up.
+            if not any(source):  # A row of padding.
                 assert not any(target)
                 continue
             source, target = (np.trim_zeros(row, "b") for row in (source, target))
@@ -90,7 +90,7 @@ def test_every_pair_once_and_no_batch_too_large(lengths, batch_tokens, seed, pad
             assert rows_of.setdefault((steps, target_steps), rows) == rows, "one shape for a pair of lengths"
 
 
-def test_padding_is_small_on_lengths_like_those_of_captions():
+def test_padding_is_small_for_lengths_of_captions():
     corpus = random_corpus(20_000)
     batches = list(token_batches(corpus, 4096, seed=0))
     assert padding_share(batches) < 0.05
@@ -120,13 +120,13 @@ def test_order_depends_on_seed_and_epoch_alone():
 
 
 @pytest.mark.parametrize("skip", [0, 1, 5, 1000])
-def test_skipping_gives_the_rest(skip):
+def test_skip_leaves_out_the_first_batches(skip):
     corpus = random_corpus(300)
     everything = list(token_batches(corpus, 512, seed=0))
     assert same(token_batches(corpus, 512, seed=0, skip=skip), everything[skip:])
 
 
-def test_stream_is_the_epochs_one_after_the_other_and_resumes_anywhere():
+def test_stream_concatenates_epochs_and_resumes_anywhere():
     corpus = random_corpus(200)
     epochs = [list(token_batches(corpus, 512, seed=5, epoch=epoch)) for epoch in range(4)]
     expected = list(itertools.chain.from_iterable(epochs))
@@ -145,7 +145,7 @@ def test_stream_is_the_epochs_one_after_the_other_and_resumes_anywhere():
     assert resumed.position(len(epochs[1]) - 1) == (2, 1)
 
 
-def test_stream_refuses_what_it_cannot_know():
+def test_stream_refuses_unknown_positions():
     corpus = random_corpus(200)
     stream = BatchStream(corpus, 512, seed=5)
     with pytest.raises(ValueError, match="given so far. Received: 1"):
@@ -157,7 +157,7 @@ def test_stream_refuses_what_it_cannot_know():
         next(iter(BatchStream(corpus, 512, seed=5, start=(0, 999))))
 
 
-def test_a_pair_that_fits_into_no_batch_is_explained():
+def test_too_long_pairs_are_explained():
     corpus = corpus_of([[4] * 10], [[4] * 30])
     assert len(list(token_batches(corpus, 31, seed=0))) == 1
     with pytest.raises(ValueError, match="31 positions. Received: batch_tokens=30"):
@@ -168,7 +168,7 @@ def test_a_pair_that_fits_into_no_batch_is_explained():
         list(token_batches(corpus, 31, seed=0, pad_multiple=0))
 
 
-def test_source_batch_is_what_training_sees():
+def test_source_batch_equals_that_of_training():
     corpus = random_corpus(40)
     (batch,) = token_batches(corpus, 10_000, seed=0)
     rows = [source for source, _ in pairs_of([batch])]
@@ -182,7 +182,7 @@ def test_source_batch_is_what_training_sees():
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.integers(0, 50), max_size=60), st.integers(1, 120))
-def test_chunks_hold_every_row_once_and_can_be_undone(lengths, batch_tokens):
+def test_chunks_have_every_row_once_and_can_be_inverted(lengths, batch_tokens):
     chunks = length_sorted_chunks(lengths, batch_tokens)
     assert sorted(itertools.chain.from_iterable(chunks)) == list(range(len(lengths)))
     for chunk in chunks:

@@ -1,4 +1,4 @@
-"""The flat arrays hold what the tokenizer gave, in memory as in files; files appear whole or not at all."""
+"""The flat arrays equal the ids of the tokenizer, in memory and in files; files are written atomically."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def texts(side):
     return TOKENIZER.decode(rows(side))
 
 
-def test_ids_are_those_of_the_tokenizer_in_memory_and_in_files(tmp_path):
+def test_ids_equal_those_of_the_tokenizer(tmp_path):
     memory = encode_corpus(iter(PAIRS), TOKENIZER)
     written = encode_corpus(iter(PAIRS), TOKENIZER, folder=tmp_path / "corpus")
     opened = EncodedCorpus.open(tmp_path / "corpus", TOKENIZER)
@@ -38,7 +38,7 @@ def test_ids_are_those_of_the_tokenizer_in_memory_and_in_files(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["corpus"]
 
 
-def test_a_large_vocabulary_is_not_cut_to_sixteen_bits():
+def test_a_large_vocabulary_needs_more_than_sixteen_bits():
     class Large:
         vocabulary_size, digest = 70_000, ""
 
@@ -67,7 +67,7 @@ def test_long_pairs_are_left_out_and_counted(tmp_path):
 
 
 @pytest.mark.parametrize("in_files", [False, True])
-def test_every_epoch_is_sampled_anew_from_the_seed(tmp_path, in_files):
+def test_every_epoch_is_sampled_again_from_the_seed(tmp_path, in_files):
     def corpus(seed, name):
         folder = tmp_path / name if in_files else None
         return SampledCorpus(PAIRS, TOKENIZER, dropout=0.3, seed=seed, folder=folder)
@@ -84,7 +84,7 @@ def test_every_epoch_is_sampled_anew_from_the_seed(tmp_path, in_files):
         assert [path.name for path in (tmp_path / "a").iterdir()] == ["epoch-1"]
 
 
-def test_dropout_never_changes_which_pairs_are_in():
+def test_dropout_never_changes_which_pairs_are_kept():
     limit = max(max(map(len, TOKENIZER.encode(pair))) + 1 for pair in PAIRS)
     corpus = encode_corpus(PAIRS, TOKENIZER, max_tokens=limit, dropout=0.6, seed=3)
     assert texts(corpus.source) == [source for source, _ in PAIRS]
@@ -101,7 +101,7 @@ def test_the_two_sides_and_all_chunks_are_sampled_independently():
     assert len(set(chunks)) == 80
 
 
-def test_files_appear_whole_or_not_at_all(tmp_path):
+def test_files_are_written_atomically(tmp_path):
     def broken():
         yield from PAIRS[:40]
         raise OSError("disk on fire")

@@ -1,4 +1,4 @@
-"""Labelled rows: framed as BERT frames them, cut where too long, gathered with their labels."""
+"""Labelled rows: special tokens as in BERT, truncation, and batches with labels."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ def rows_of(rows):
     return [rows.ids[a:b].tolist() for a, b in zip(rows.offsets[:-1], rows.offsets[1:])]
 
 
-def test_texts_and_pairs_are_framed():
+def test_special_tokens_are_added_to_texts_and_pairs():
     tokens, segments, cut = frame_rows([[[5, 6]], [[]]], 2, 3, 10)
     assert rows_of(tokens) == [[2, 5, 6, 3], [2, 3]] and not cut.size
     tokens, segments, cut = frame_rows([[[5, 6], [7]], [[], [8]]], 2, 3, 10)
@@ -32,7 +32,7 @@ def test_texts_and_pairs_are_framed():
         ([[4] * 3, [5]], [3, 1]),
     ],
 )
-def test_of_a_long_pair_the_longer_text_is_cut(parts, kept):
+def test_the_longer_text_of_a_long_pair_is_truncated(parts, kept):
     tokens, segments, cut = frame_rows([[[9]] * len(parts), parts], 2, 3, 7)
     (_, row), (_, segment) = rows_of(tokens), rows_of(segments)
     expected, numbers = [2], [0]
@@ -76,13 +76,13 @@ def test_a_stream_resumes():
         np.testing.assert_array_equal(next(again)["token_ids"], batch["token_ids"])
 
 
-def test_labels_are_split_off():
+def test_labels_are_separated():
     inputs, labels = split_labels({"token_ids": 1, "segment_ids": 2, "labels": 3})
     assert inputs == {"token_ids": 1, "segment_ids": 2} and labels == 3
 
 
 def test_dropped_tokens():
-    """About as many as asked for, others in each epoch, the same again for the same seed; never special ones."""
+    """Tokens are dropped at the given rate, differently in each epoch, repeatably, and never special ones."""
     whole = corpus(step_labels=False)
     dropped = TokenDropout(whole, 0.3, 1, (4, 5), seed=1)
     first, second = (dropped.epoch(epoch).tokens for epoch in (0, 1))

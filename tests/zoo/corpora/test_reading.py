@@ -1,4 +1,4 @@
-"""Tables, their two kinds, and class names of data sets."""
+"""Tab-separated files, CSV files, and class names of data sets."""
 
 import gzip
 
@@ -13,7 +13,7 @@ def write(path, content):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
-def test_csv_has_quotes_and_rows_of_several_lines(tmp_path, name):
+def test_csv_quotes_and_rows_of_several_lines(tmp_path, name):
     content = 'label,text\r\n1,"one, ""two"""\r\n0,"a\nb"\r\n\r\n2\r\nü,é\r\n'.encode()
     path = write(tmp_path / name, content)
     assert list(TableRows(path, (0, 1), commas=True)) == [
@@ -26,13 +26,13 @@ def test_csv_has_quotes_and_rows_of_several_lines(tmp_path, name):
     ]
 
 
-def test_a_cell_without_end_is_no_csv(tmp_path):
+def test_an_unterminated_cell_is_invalid_csv(tmp_path):
     path = write(tmp_path / "a.csv", b'1,good\n0,"' + b"x" * 200_000)
     with pytest.raises(ValueError, match="a.csv, line 2, is not valid CSV: field larger than field limit"):
         list(TableRows(path, (0, 1), commas=True))
 
 
-def test_between_tabs_quotes_mean_themselves(tmp_path):
+def test_quotes_have_no_meaning_between_tabs(tmp_path):
     path = write(tmp_path / "a.tsv", b'1\t"one\n\n2\n')
     assert list(TableRows(path, (1, 0))) == [(b'"one', b"1"), (b"", b""), None]
 

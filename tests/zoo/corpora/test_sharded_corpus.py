@@ -1,4 +1,4 @@
-"""A prepared corpus is the one that is encoded in one go, whatever stopped its preparation and went on with it."""
+"""A prepared corpus equals a corpus encoded in one pass, also after interruptions."""
 
 import json
 import os
@@ -42,21 +42,21 @@ def assert_same_batches(corpus, expected):
             np.testing.assert_equal(one, other)
 
 
-def test_batches_are_those_of_the_corpus_in_one_piece(prepared):
+def test_batches_equal_those_of_one_encoded_corpus(prepared):
     corpus = ShardedCorpus.open(prepared)
     assert len([*prepared.glob("shard-*")]) == 9 and 0 < corpus.too_long.count < len(PAIRS)
     assert_same_batches(corpus, encode_corpus(PAIRS, TOKENIZER, max_tokens=LONGEST))
     assert corpus.tokenizer.digest == TOKENIZER.digest
 
 
-def test_what_is_missing_is_encoded_and_nothing_else(prepared, tmp_path):
+def test_only_missing_shards_are_encoded(prepared, tmp_path):
     folder = tmp_path / "corpus"
     folder.mkdir()
     for path in prepared.glob("**/*"):
         if path.is_file() and "shard-00003" not in str(path) and path.name != "shards.json":
             (folder / path.relative_to(prepared)).parent.mkdir(exist_ok=True)
             (folder / path.relative_to(prepared)).write_bytes(path.read_bytes())
-    (folder / "shard-00003.999.part").mkdir()  # Of a killed process.
+    (folder / "shard-00003.999.part").mkdir()  # Left by a killed process.
     times = {path: path.stat().st_mtime_ns for path in folder.glob("shard-*/*")}
     with pytest.raises(ValueError, match="no complete prepared corpus"):
         ShardedCorpus.open(folder)
@@ -83,14 +83,14 @@ def test_another_corpus_or_other_settings_are_refused(prepared, tmp_path):
     assert sorted(folder.glob("shard-*")) == begun
 
 
-def test_a_corpus_of_nothing_is_refused(tmp_path):
+def test_an_empty_corpus_is_refused(tmp_path):
     for name, pairs in (("none", []), ("long", PAIRS)):
         with pytest.raises(ValueError, match="No pair is left"):
             prepare_corpus(pairs, TOKENIZER, tmp_path / name, max_tokens=1)
 
 
 @pytest.mark.parametrize("damage", ["cut", "missing", "vocabulary"])
-def test_a_damaged_one_is_refused(damage, tmp_path):
+def test_a_damaged_corpus_is_refused(damage, tmp_path):
     folder = tmp_path / "corpus"
     prepare_corpus(PAIRS[:20], TOKENIZER, folder, shard_pairs=10)
     ids = folder / "shard-00001" / "target.ids"
@@ -106,14 +106,14 @@ def test_a_damaged_one_is_refused(damage, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_killed_preparation_goes_on(tmp_path):
-    """Killed again and again, its first process alone, or interrupted, the last run ends with the corpus of one run."""
+def test_a_killed_preparation_resumes(tmp_path):
+    """Kills or interrupts the first process repeatedly; the last run completes the same corpus."""
     TOKENIZER.save(tmp_path / "vocabulary.model")
     (tmp_path / "pairs.tsv").write_text("".join(f"{s}\t{t} {i}\n" for i, (s, t) in enumerate(PAIRS * 200)))
     arguments = ["prepare", "--data", str(tmp_path / "pairs.tsv"), "--vocabulary", str(tmp_path / "vocabulary.model")]
     arguments += ["--shard-pairs", "500", "--processes", "2", "--output"]
     line = [sys.executable, "-m", "zoo.translation", *arguments]
-    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parents[3])}
     pipes, kills = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}, 0
     while True:
         begun = len([*tmp_path.glob("killed/shard-?????")])
@@ -125,8 +125,9 @@ def test_a_killed_preparation_goes_on(tmp_path):
             done = run.poll() is not None
             if not done:
                 os.killpg(run.pid, signal.SIGINT) if kills % 2 else run.kill()
-            told = run.communicate(timeout=60)[0]  # Until nobody holds the pipe: those that it had begun end as well.
-        assert "Traceback" not in told, told
+            # Returns when all processes have closed the pipe, child processes too.
+            output = run.communicate(timeout=60)[0]
+        assert "Traceback" not in output, output
         if done:
             break
         kills += 1

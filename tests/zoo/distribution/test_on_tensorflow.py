@@ -1,4 +1,4 @@
-"""The trainer on several devices is the trainer on one."""
+"""Training on several devices equals training on one."""
 
 import itertools
 
@@ -40,7 +40,7 @@ def test_the_same_weights_and_losses_as_on_one_device(micro_batch_tokens, one_de
 
 @pytest.mark.slow
 def test_four_replicas():
-    run_with_four_replicas("tests/zoo/tf/test_distribution.py", "tests/training/test_replicas.py", tests="one_device")
+    run_with_four_replicas(__file__, "tests/training/test_replicas.py", tests="one_device")
 
 
 @pytest.mark.slow
@@ -53,7 +53,7 @@ def test_the_real_model(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_goes_on_with_and_without_a_strategy(one_device, tmp_path):
+def test_a_run_resumes_with_and_without_a_strategy(one_device, tmp_path):
     for steps, maker in zip((5, 10, 15, 20), itertools.cycle((make_mirrored, make_small))):
         batches = itertools.islice(whole_batches(), steps - 5, None)
         _, found = train(maker(), batches, tmp_path, steps=steps, evaluate_every=5)
@@ -68,6 +68,6 @@ def test_half_precision_and_dropout(precision, tmp_path):
     assert all(np.isfinite(array).all() for array in mean.values()) and losses[1] < losses[0]
 
 
-def test_the_default_strategy_takes_what_there_is():
+def test_the_default_strategy_uses_all_devices():
     devices = len(keras.distribution.list_devices("gpu")) or 4  # Logical CPUs of tests/conftest.py.
     assert mirrored_strategy().num_replicas_in_sync == devices

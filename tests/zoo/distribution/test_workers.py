@@ -1,4 +1,4 @@
-"""What processes that train together tell one another; each is a thread here but in the slow tests at the end."""
+"""Communication between workers, which are threads here except in the slow tests at the end."""
 
 import collections
 import json
@@ -16,14 +16,14 @@ from zoo.corpora.batching import BatchStream, token_batches
 from zoo.distribution.cluster import read_cluster
 from zoo.distribution.exiting import WorkerFailure
 from zoo.distribution.workers import Workers, lost_worker_errors
-from zoo.training.micro_batches import micro_batches, own_shares
+from zoo.training.micro_batches import local_shares, micro_batches
 from zoo.training.runs import prepare_folder, run_vocabulary
 from zoo.training.trainer import teacher_forced
 from zoo.translation.recipes import RECIPES
 
 
 def together(count, run, devices=1):
-    """`run(workers)` on each of `count` workers at once; their results or errors."""
+    """Calls `run(workers)` on `count` workers concurrently and returns their results or errors."""
     barrier, sums = threading.Barrier(count, timeout=20), {}
 
     def total_of(index):
@@ -47,7 +47,7 @@ def together(count, run, devices=1):
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 2**24 // 4 + 3])
-def test_all_have_what_the_chief_makes(size):
+def test_broadcast_returns_the_result_of_the_chief(size):
     def run(workers):
         arrays = {"a/b": np.arange(size, dtype="float32"), "c": np.ones((2, 3), "uint8"), "text": np.zeros(1, "int64")}
         return workers.broadcast(lambda: (workers.index, {**arrays, "d": np.full(2, workers.index)}))
@@ -59,7 +59,7 @@ def test_all_have_what_the_chief_makes(size):
         np.testing.assert_array_equal(arrays["d"], [0, 0])
 
 
-def test_an_error_of_the_chief_stops_all():
+def test_broadcast_raises_the_error_of_the_chief_everywhere():
     def run(workers):
         def make():
             assert workers.chief
@@ -71,15 +71,15 @@ def test_an_error_of_the_chief_stops_all():
     assert errors == ["no such folder", "Worker 0 stopped: no such folder"]
 
 
-def test_who_has_something_else_is_named():
+def test_workers_with_other_content_are_named():
     same = together(4, lambda workers: workers.check_same("corpus", b"x"))
     assert same == [None] * 4
     errors = together(4, lambda workers: workers.check_same("corpus", b"xyxz"[workers.index :][:1]))
     assert all("same corpus" in str(error) and "on worker 1, 3." in str(error) for error in errors)
 
 
-@pytest.mark.parametrize("count, devices, of_device", [(1, 1, True), (2, 1, True), (3, 2, True), (3, 2, False)])
-def test_shares_are_the_corpus_once(count, devices, of_device):
+@pytest.mark.parametrize("count, devices, by_device", [(1, 1, True), (2, 1, True), (3, 2, True), (3, 2, False)])
+def test_shares_partition_the_corpus(count, devices, by_device):
     corpus = trainer_checks.corpus()
     expected, found = collections.Counter(), collections.Counter()
     for batch in token_batches(corpus, 64, seed=3):
@@ -89,29 +89,29 @@ def test_shares_are_the_corpus_once(count, devices, of_device):
         workers = Workers(index, count, devices)
         batches = map(teacher_forced, token_batches(corpus, 64, seed=3))
         examples = micro_batches(batches, 2, workers.replicas, lambda tokens: None)
-        shares = [*own_shares(examples, workers, of_device)]
+        shares = [*local_shares(examples, workers, by_device)]
         sizes.add(len(shares))
         for inputs, labels, weights in shares:
             assert len(labels) == len(weights) == len(inputs["source"])
             found.update(rows_of(inputs, labels))
     assert expected == found and sum(found.values()) == 40
-    assert len(sizes) == 1  # All go on to the same number of steps.
+    assert len(sizes) == 1  # All workers have the same number of steps.
 
 
 def rows_of(inputs, labels):
-    """The rows that are no padding, without what fills them up."""
+    """Yields the real rows without padding."""
     for row in zip(inputs["source"], inputs["target"], labels):
         if row[0].any():
             yield tuple(tuple(ids[ids > 0].tolist()) for ids in row)
 
 
-def test_shares_of_a_stream_go_on_where_it_stopped():
-    """Worker 1's share of the third batch is the same from the beginning and from there."""
+def test_shares_of_a_resumed_stream():
+    """Worker 1's share of the third batch is the same from a stream that starts there."""
 
     def third(start, skip):
         stream = BatchStream(trainer_checks.corpus(), 64, seed=3, start=start)
         examples = micro_batches(map(teacher_forced, stream), 1, 2, lambda tokens: None)
-        shares = own_shares(examples, Workers(1, 2), True)
+        shares = local_shares(examples, Workers(1, 2), True)
         return [next(shares) for _ in range(skip + 1)][-1]
 
     for one, other in zip(third((0, 0), 2), third((0, 2), 0)):
@@ -119,7 +119,7 @@ def test_shares_of_a_stream_go_on_where_it_stopped():
 
 
 def test_one_folder_and_one_vocabulary(tmp_path):
-    """Only the chief writes into the folder of the run, and all have its vocabulary."""
+    """Only the chief writes to the folder of the run, and all workers have its vocabulary."""
     texts = {0: ["a b c a b"] * 9, 1: ["x y z x y"] * 9}
 
     def run(workers):
@@ -159,7 +159,7 @@ def test_addresses_from_the_environment(monkeypatch):
         '{"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "worker", "index": 0}}',
     ],
 )
-def test_what_is_no_cluster_is_refused(text, monkeypatch):
+def test_invalid_clusters_are_refused(text, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ValueError, match="TF_CONFIG.*Expected.*Received"):
         read_cluster()
@@ -181,7 +181,7 @@ GLOO = "UNKNOWN: Gloo AllGather failed: [external/gloo/gloo/transport/tcp/pair.c
     ("count", "message", "expected"),
     [(2, GLOO, WorkerFailure), (1, GLOO, ValueError), (2, "`pairs` lost its connection", ValueError)],
 )
-def test_what_a_backend_says_of_lost_workers_is_told_from_other_errors(count, message, expected):
+def test_worker_failures_are_distinguished_from_other_errors(count, message, expected):
     """JAX's collectives raise a plain `ValueError`."""
     with pytest.raises((ValueError, WorkerFailure)) as found, lost_worker_errors(Workers(1, count)):
         raise ValueError(message)
@@ -191,7 +191,7 @@ def test_what_a_backend_says_of_lost_workers_is_told_from_other_errors(count, me
 
 @pytest.mark.slow
 def test_a_seed_gives_the_same_run_twice(files, tmp_path):
-    """To the bit, in processes that hash strings differently, on as many threads as there are, with all dropout."""
+    """Bit for bit, in processes with different string hashes, with all threads and all kinds of dropout."""
     rates = [f"model.{name}=0.2" for name in ("dropout", "attention_dropout", "activation_dropout")]
     rates += ["training.subword_dropout=0.1", "training.steps=6"]
     found = []
@@ -207,5 +207,5 @@ def test_a_seed_gives_the_same_run_twice(files, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("backend, victims", [("tensorflow", [1]), ("jax", [])])
 def test_two_processes_train_as_one(backend, victims, files, tmp_path):
-    """On Multi30k; `python tests/worker_checks.py` kills more."""
+    """On Multi30k; `python tests/long/worker_checks.py` kills more."""
     worker_checks.check(files, tmp_path, backend, victims)

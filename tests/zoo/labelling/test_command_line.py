@@ -1,4 +1,4 @@
-"""`python -m zoo.labelling` from corpus to labels."""
+"""Tests of `python -m zoo.labelling`."""
 
 import pytest
 
@@ -21,14 +21,14 @@ def checkpoint(tmp_path_factory):
     return folder / "run" / "checkpoint"
 
 
-def test_evaluating_and_tagging(checkpoint, capsys):
+def test_evaluate_and_tag(checkpoint, capsys):
     assert main(["evaluate", "--checkpoint", str(checkpoint), "--data", str(checkpoint.parents[1] / "corpus.tsv")]) == 0
     assert "accuracy 100.00" in capsys.readouterr().out
     assert main(["tag", "--checkpoint", str(checkpoint), "--text", " te  lo ", "--text", "", "--text", "pana"]) == 0
     assert capsys.readouterr().out == "te_X lo_Y\n\npana_X\n"
 
 
-def test_mistakes_are_told_in_one_line(checkpoint, tmp_path, capsys):
+def test_errors_are_one_line(checkpoint, tmp_path, capsys):
     (tmp_path / "a.tsv").write_text("te\tX\nlo\n", "utf-8")
     assert main(["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "a.tsv")]) == 2
     printed = capsys.readouterr().err.strip().splitlines()[-1]

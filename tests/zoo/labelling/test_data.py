@@ -1,4 +1,4 @@
-"""Sentences of labelled words: comments, kinds of files, lines that cannot be right."""
+"""Tests of readers of labelled words: formats, comments, errors."""
 
 import gzip
 
@@ -35,7 +35,7 @@ def test_conll_u(tmp_path):
     assert found == [Sentence(("Hi", "you"), ("INTJ", "PRON")), Sentence(("Go",), ("VERB",))]
 
 
-def test_a_broken_line_leaves_its_sentence_out(tmp_path):
+def test_sentence_with_invalid_utf8_is_left_out(tmp_path):
     reader = SentenceReader(write(tmp_path / "a", b"a\tX\nb\xff\tX\nc\tX\n\nd\tY\n"))
     assert list(reader) == [Sentence(("d",), ("Y",))]
     assert str(reader.report) == "1 sentences of 1 words from 5 lines; 1 broken (line 2)"
@@ -51,7 +51,7 @@ def test_a_broken_line_leaves_its_sentence_out(tmp_path):
         ("a\tX\n", (1, 1), r"`columns` must be two different numbers"),
     ],
 )
-def test_what_cannot_be_right_names_its_line(tmp_path, text, columns, message):
+def test_invalid_line_raises_with_line_number(tmp_path, text, columns, message):
     with pytest.raises(ValueError, match=message):
         list(SentenceReader(write(tmp_path / "a", text), columns))
 
@@ -63,9 +63,9 @@ def test_labels_are_numbered(tmp_path):
     assert (numbers, sentences, notes.count) == ([[1, 0], [1]], [*reader], 0)
     numbers, sentences, notes = label_numbers(SentenceReader(tmp_path / "a", unknown_labels="wrong"), ["X"])
     assert (numbers, sentences, notes.first) == ([[0, NO_LABEL], [0]], [*reader], [2])
-    with pytest.raises(ValueError, match="`unknown_labels` must be error or wrong"):
+    with pytest.raises(ValueError, match="`unknown_labels` must be 'error' or 'wrong'"):
         SentenceReader(tmp_path / "a", unknown_labels="right")
-    with pytest.raises(ValueError, match="Line 2 has the label 'A', which training never saw. Known labels: X"):
+    with pytest.raises(ValueError, match="label 'A', which is not in the training data. Known labels: X"):
         label_numbers(reader, ["X"])
     with pytest.raises(ValueError, match="no sentence"):
         label_names([])

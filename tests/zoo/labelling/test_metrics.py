@@ -1,4 +1,4 @@
-"""Token accuracy and span F1 by hand, and against seqeval."""
+"""Tests of token accuracy and span F1 against manual counts and seqeval."""
 
 import numpy as np
 import pytest
@@ -30,17 +30,17 @@ def test_span_f1_equals_seqeval():
     assert 30 < f1.value < 95
 
 
-def test_scores_by_hand():
+def test_scores_equal_manual_counts():
     gold, predicted = [["B-A", "I-A", "O"], ["B-B"]], [["B-A", "O", "O"], ["B-B"]]
     accuracy, f1 = labelling_scores(gold, predicted, NAMES, resamples=50)
     assert (accuracy.metric, accuracy.value, f1.metric, f1.value) == ("accuracy", 75, "span F1", 50)
     assert accuracy.interval > 0 and accuracy.signature == "sentences:2|words:4|labels:5|bs:50|seed:12345"
     assert [score.metric for score in labelling_scores([["X"]], [["X"]], ["X", "Y"])] == ["accuracy"]
     for other in ([["B-A"], ["B-B"]], [], [["O", "O", "O"]]):
-        with pytest.raises(ValueError, match="as many labels as words"):
+        with pytest.raises(ValueError, match="a predicted label for each of their words"):
             labelling_scores(gold, other, NAMES)
 
 
-def test_which_labels_are_bio():
+def test_is_bio():
     assert is_bio(NAMES) and is_bio(["B-X", "I-X"])
     assert not is_bio(["O"]) and not is_bio(["NN", "B-A"]) and not is_bio(["B-A", "E-A", "O"])

@@ -1,4 +1,4 @@
-"""From labelled words to a tagger: it learns, is saved, tags words of many tokens and sentences of many windows."""
+"""Tests of the labelling task: training, checkpoints, long words and sentences, errors."""
 
 import random
 import types
@@ -36,7 +36,7 @@ RECIPE = Recipe(
 
 
 def sentences(count, seed):
-    """Places after the word "te" are labelled B-PLACE, I-PLACE; elsewhere the same words are none."""
+    """Yields sentences in which places after the word "te" have labels B-PLACE, I-PLACE, and others O."""
     rng = random.Random(seed)
     for _ in range(count):
         words, labels = [], []
@@ -65,7 +65,7 @@ def trained(files, tmp_path_factory):
     return types.SimpleNamespace(tagger=tagger, folder=folder, log=lines)
 
 
-def test_what_was_learned_is_tagged(trained, files):
+def test_trained_tagger_labels_words(trained, files):
     accuracy, f1 = task.evaluate(trained.tagger, SentenceReader(files.test), resamples=0).scores
     assert accuracy.value > 97 and f1.value > 90
     assert trained.tagger.tag([["te", "Bal", "Tir"], [], ["lo", "Ost"]]) == [
@@ -76,14 +76,14 @@ def test_what_was_learned_is_tagged(trained, files):
     assert any(line.startswith("dev: span F1") for line in trained.log)
 
 
-def test_the_checkpoint_is_the_tagger(trained, files):
+def test_checkpoint_restores_tagger(trained, files):
     loaded = zoo.load(trained.folder / "checkpoint")
     words = [list(sentence.words) for sentence in SentenceReader(files.test)]
     assert loaded.tag(words) == trained.tagger.tag(words)
     assert loaded.labels == ["B-PLACE", "I-PLACE", "O"] and loaded.card["scores"][1]["metric"] == "span F1"
 
 
-def test_labels_do_not_depend_on_the_batch(trained, files):
+def test_labels_do_not_depend_on_batch(trained, files):
     words = [list(sentence.words) for sentence in SentenceReader(files.test)][:20]
     together = trained.tagger.probabilities(words)
     for sentence, expected in zip(words, together):
@@ -91,7 +91,7 @@ def test_labels_do_not_depend_on_the_batch(trained, files):
         assert expected.shape == (len(sentence), 3)
 
 
-def test_long_sentences_are_tagged_in_windows(trained):
+def test_long_sentences_are_split_into_windows(trained):
     words = ["te", "Bal", "Tir", "lo", "xyzzyxyzzyxyzzyxyzzyxyzzyxyzzyxyzzyxyzzy"] * 9
     tokens, places, owners = encode_windows([words], trained.tagger.tokenizer, 32)
     assert len(owners) > 9 and tokens.lengths.max() <= 32 and sum(map(len, places)) == len(words)
@@ -99,7 +99,7 @@ def test_long_sentences_are_tagged_in_windows(trained):
     assert len(labels) == len(words) and labels[:3] == ["O", "B-PLACE", "I-PLACE"]
 
 
-def test_the_first_subword_carries_the_label(trained):
+def test_label_is_predicted_at_first_subword(trained):
     tokenizer = trained.tagger.tokenizer
     words = [["te", "zzzz", "lo"], ["bim"]]
     tokens, places, _ = encode_windows(words, tokenizer, 32)
@@ -113,8 +113,8 @@ def test_the_first_subword_carries_the_label(trained):
     assert labels.ids[labels.offsets[1] :].tolist()[1] == 2
 
 
-def test_fine_tuning_starts_from_the_encoder_of_another_task(trained, files, tmp_path):
-    """One step at a rate of almost nothing leaves the encoder what it was."""
+def test_fine_tuning_copies_encoder_of_another_task(trained, files, tmp_path):
+    """One update with a tiny learning rate hardly changes the encoder."""
     changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1"]
     recipe = override(RECIPE, [*changes, "training.peak_learning_rate=1e-9", "model.hidden_dim=64"])
     readers = SentenceReader(files.train), SentenceReader(files.dev)
@@ -131,23 +131,23 @@ def test_fine_tuning_starts_from_the_encoder_of_another_task(trained, files, tmp
         ([["te", None]], r"Received: sentences\[0\]\[1\]=None"),
     ],
 )
-def test_what_is_no_list_of_words_is_refused(trained, sentences, message):
+def test_not_a_list_of_words_raises(trained, sentences, message):
     with pytest.raises(ValueError, match=message):
         trained.tagger.tag(sentences)
 
 
-def test_what_cannot_be_right_is_refused(files, tmp_path):
+def test_invalid_arguments_raise(files, tmp_path):
     train, dev = SentenceReader(files.train), SentenceReader(files.dev)
     (tmp_path / "other.tsv").write_text("te\tX\n", "utf-8")
     other = SentenceReader(tmp_path / "other.tsv")
-    with pytest.raises(ValueError, match="Line 1 has the label 'X', which training never saw"):
+    with pytest.raises(ValueError, match="Line 1 has the label 'X', which is not in the training data"):
         task.train(RECIPE, train, other, tmp_path / "a", log=lambda text: None)
     with pytest.raises(ValueError, match="span_f1 needs labels O, B-type and I-type. Received: X"):
         task.train(RECIPE, other, dev, tmp_path / "b", log=lambda text: None)
 
 
-def test_characters_tell_what_the_vocabulary_folds(tmp_path):
-    """Labels that follow from capitals alone, pieces that have none."""
+def test_characters_distinguish_case(tmp_path):
+    """Only capitals determine the labels, and the vocabulary is lower-case."""
     rng, path = random.Random(1), tmp_path / "train.tsv"
     forms = {"small": str.lower, "initial": str.capitalize, "all": str.upper}
     lines = [
@@ -174,8 +174,8 @@ def test_characters_tell_what_the_vocabulary_folds(tmp_path):
     assert tagger.tag([["KIRUTE", "te", "Bim"]]) == [["all", "small", "initial"]]
 
 
-def test_unknown_labels_may_count_as_wrong(trained, files, tmp_path):
-    """Spans of unknown types are not found; their words are not of the loss."""
+def test_unknown_labels_count_as_wrong(trained, files, tmp_path):
+    """Spans of unknown types count as missed; their words are not part of the loss."""
     (tmp_path / "other.tsv").write_text("te\tO\nBal\tB-PLACE\nTir\tI-PLACE\nte\tO\nOst\tB-RIVER\n", "utf-8")
     other = SentenceReader(tmp_path / "other.tsv")
     with pytest.raises(ValueError, match="Line 5 has the label 'B-RIVER'"):
@@ -190,6 +190,6 @@ def test_unknown_labels_may_count_as_wrong(trained, files, tmp_path):
     assert any("1 unknown labels (line 5)" in line for line in lines)
 
 
-def test_sizes_must_fit(trained):
-    with pytest.raises(ValueError, match="two different training runs"):
+def test_mismatched_sizes_raise(trained):
+    with pytest.raises(ValueError, match="same training run"):
         WordTagger(trained.tagger.model, trained.tagger.tokenizer, ["a"])

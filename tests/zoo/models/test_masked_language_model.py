@@ -1,4 +1,4 @@
-"""The output of a masked language model, by its equation."""
+"""The output of a masked language model equals its equation."""
 
 import numpy as np
 import reference as ref

@@ -1,4 +1,4 @@
-"""The wide part of a classifier is its equation, whatever the padding, and tells order from n = 2 on."""
+"""The wide part of a classifier computes its equation, ignores padding, and depends on order for n > 1."""
 
 import keras
 import numpy as np
@@ -25,7 +25,7 @@ def padded(rows, width):
 
 
 def row_of(gram):
-    """The number of an n-gram in the base 1009, its length first, in Python's integers."""
+    """Computes the number of an n-gram in base 1009, its length first, with Python's integers."""
     number = len(gram)
     for i in gram:
         number = number * 1009 + i
@@ -33,7 +33,7 @@ def row_of(gram):
 
 
 @pytest.mark.parametrize("longest", [1, 2, 3])
-def test_it_is_the_equation(longest):
+def test_the_layer_computes_its_equation(longest):
     layer, table = filled(longest)
     expected = []
     for ids in IDS:
@@ -52,7 +52,7 @@ def test_ids_of_any_vocabulary_fit_the_table():
     assert not ops.convert_to_numpy(layer(np.zeros((2, 4), "int32"))).any(), "padding says nothing"
 
 
-def test_it_begins_as_if_it_were_not_there():
+def test_the_initial_layer_changes_nothing():
     sizes = {"vocabulary_size": 20, "num_layers": 1, "hidden_dim": 8, "intermediate_dim": 8, "num_heads": 2}
     keras.utils.set_random_seed(1)
     with_ngrams = Classifier(ClassifierConfig(**sizes, num_classes=3, ngrams=2))
@@ -67,6 +67,6 @@ def test_it_begins_as_if_it_were_not_there():
     assert np.abs(with_ngrams(inputs) - without(inputs)).max() > 1
 
 
-def test_nonsense_is_refused():
+def test_invalid_arguments_are_refused():
     with pytest.raises(ValueError, match="`ngrams` must be 0 or more. Received: ngrams=-1"):
         ClassifierConfig(ngrams=-1)

@@ -1,4 +1,4 @@
-"""The model as a whole: padding and the future change nothing, a step with a cache is a step of the full call."""
+"""Seq2Seq: padding and later tokens change nothing, and steps with a cache equal the full call."""
 
 import dataclasses
 
@@ -33,7 +33,7 @@ def make(config=CONFIG, seed=1, **arguments):
     model = Seq2Seq(config, **arguments)
     model.build()
     rng = np.random.default_rng(seed)
-    for weight in model.trainable_weights:  # Away from zeros and ones, which hide mistakes.
+    for weight in model.trainable_weights:  # Zeros and ones would hide errors.
         weight.assign(weight + rng.normal(0, 0.2, weight.shape))
     return model
 
@@ -59,7 +59,7 @@ def test_logits_of_every_target_step(model):
 
 
 @pytest.mark.parametrize(("name", "num_beams"), [("model", 3), ("pre_norm", 1)])
-def test_steps_with_a_cache_are_the_full_call(request, name, num_beams):
+def test_steps_with_a_cache_equal_the_full_call(request, name, num_beams):
     model = request.getfixturevalue(name)
     expected = np.repeat(logits(model, SOURCE, TARGET), num_beams, axis=0)
     targets = np.repeat(TARGET, num_beams, axis=0)
@@ -71,7 +71,7 @@ def test_steps_with_a_cache_are_the_full_call(request, name, num_beams):
     np.testing.assert_allclose(np.stack(found, 1)[targets != 0], expected[targets != 0], **CLOSE)
 
 
-def test_steps_in_a_compiled_loop_are_the_full_call(model):
+def test_steps_in_a_compiled_loop_equal_the_full_call(model):
     expected = logits(model, SOURCE, TARGET)
 
     def decode(source, target):
@@ -90,7 +90,7 @@ def test_steps_in_a_compiled_loop_are_the_full_call(model):
     np.testing.assert_allclose(found[TARGET != 0], expected[TARGET != 0], **CLOSE)
 
 
-def test_beams_may_differ(model):
+def test_beams_are_independent(model):
     """Row b * K + k belongs to beam k of sentence b."""
     sources = np.repeat(SOURCE, 3, axis=0)
     tokens = np.array([4, 5, 6, 7, 8, 9])
@@ -101,8 +101,8 @@ def test_beams_may_differ(model):
     np.testing.assert_allclose(found, expected, **CLOSE)
 
 
-def test_a_beam_that_goes_on_from_another_has_its_past(model):
-    """Against the full call on what every beam inherited, the same slot taken by several beams and by none."""
+def test_a_beam_that_continues_another_has_its_history(model):
+    """Compares with the full call on the history of each beam; several beams or none continue a slot."""
     random, sources = np.random.default_rng(0), np.repeat(SOURCE, 3, axis=0)
     prefixes = np.full((6, 1), 2)
     step, state = model.step_function(3), model.init_state(ops.array(SOURCE), 3, 6)
@@ -132,14 +132,14 @@ def test_padding_of_the_target_changes_nothing(model):
 
 def test_every_real_source_token_is_seen(model):
     changed = np.repeat(SOURCE[:1], 6, axis=0)
-    changed[range(5), range(5)] = 15  # The last row is as it was.
+    changed[range(5), range(5)] = 15  # The last row is unchanged.
     found = logits(model, changed, np.repeat(TARGET[:1], 6, axis=0))
     assert (np.abs(found[:5] - found[5]).max((1, 2)) > 1e-3).all()
 
 
 def test_later_target_tokens_are_not_seen_and_earlier_ones_are(model):
     changed = np.repeat(TARGET[:1], 8, axis=0)
-    changed[range(7), range(7)] = 15  # The last row is as it was.
+    changed[range(7), range(7)] = 15  # The last row is unchanged.
     *found, expected = logits(model, np.repeat(SOURCE[:1], 8, axis=0), changed)
     for step, row in enumerate(found):
         np.testing.assert_allclose(row[:step], expected[:step], **CLOSE)
@@ -165,9 +165,9 @@ def test_dropout_is_for_training_only(model):
     np.testing.assert_array_equal(logits(model, SOURCE, TARGET), logits(model, SOURCE, TARGET, training=False))
     trained = [logits(model, SOURCE, TARGET, training=True) for _ in range(2)]
     assert np.abs(trained[0] - trained[1]).max() > 1e-2
-    # `fit` tells a model that it trains only if its `call` asks for it.
+    # `fit` passes `training` only if `call` has this argument.
     assert model._call_has_training_arg
-    # Each of the places where the configuration asks for dropout.
+    # Each kind of dropout in the configuration.
     rates = [(layer.name, layer.rate) for layer in layers(model) if isinstance(layer, keras.layers.Dropout)]
     assert ("embedding_dropout", 0.2) in rates and ("attention_dropout", 0.1) in rates
     assert {rate for name, rate in rates if name == "attention_dropout"} == {0.1}
@@ -196,7 +196,7 @@ def test_saved_weights_fit_another_model(model, tmp_path):
 
 
 @pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
-def test_half_precision_computes_half_and_keeps_whole_weights(precision):
+def test_half_precision_keeps_float32_weights(precision):
     whole, half = make(), make(dtype=precision)
     assert {weight.dtype for weight in half.trainable_weights} == {"float32"}
     assert {layer.dtype_policy.name for layer in layers(half)} == {precision}

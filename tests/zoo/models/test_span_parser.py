@@ -1,4 +1,4 @@
-"""The order of spans."""
+"""Order of the spans."""
 
 import pytest
 from keras import ops

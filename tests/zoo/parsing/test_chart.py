@@ -1,4 +1,4 @@
-"""CKY finds what trying all binary trees finds."""
+"""Tests of CKY against exhaustive search."""
 
 import functools
 
@@ -10,7 +10,7 @@ from zoo.parsing.chart import best_trees
 
 @functools.cache
 def binary_trees(first, last):
-    """All binary trees over some words, as sets of spans."""
+    """Yields all binary trees over some words, as sets of spans."""
     if last - first == 1:
         return [frozenset({(first, last)})]
     return [
@@ -26,19 +26,19 @@ def total(scores, spans):
 
 
 def flat(scores):
-    """Charts `[B, N, N]` as a list of their spans."""
+    """Converts charts `[B, N, N]` to the order of `best_trees`."""
     return np.stack([scores[:, i, j] for j in range(scores.shape[1]) for i in range(j)], axis=1)
 
 
 @pytest.mark.parametrize("length", range(1, 8))
-def test_it_is_the_best_of_all_trees(length):
+def test_best_tree_equals_exhaustive_search(length):
     scores = np.random.default_rng(length).normal(size=(20, length + 1, length + 1))
     for chart, spans in zip(scores, best_trees(flat(scores), np.full(20, length))):
         assert frozenset(spans) in binary_trees(0, length)
         assert total(chart, spans) == pytest.approx(max(total(chart, tree) for tree in binary_trees(0, length)))
 
 
-def test_it_does_not_depend_on_the_other_sentences():
+def test_trees_do_not_depend_on_batch():
     rng, lengths = np.random.default_rng(1), np.array([3, 9, 1, 6])
     scores = rng.normal(size=(4, 10, 10))
     together = best_trees(flat(scores), lengths)
@@ -49,7 +49,7 @@ def test_it_does_not_depend_on_the_other_sentences():
     assert best_trees(flat(scores), lengths) == together
 
 
-def test_spans_come_from_the_top_down():
+def test_spans_are_ordered_top_down():
     scores = np.zeros((1, 4, 4))
     scores[0, 1, 3] = 1
     assert best_trees(flat(scores), np.array([3])) == [[(0, 3), (0, 1), (1, 3), (1, 2), (2, 3)]]

@@ -1,4 +1,4 @@
-"""Trees as symbols and back, and a search that can write nothing but trees."""
+"""Tests of trees as symbols, and of the search that is constrained to trees."""
 
 import random
 
@@ -15,7 +15,7 @@ from random_trees import trees
 from keras_transformer.decoding import beam_search, constrained, greedy_search
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.parsing.linear import Symbols
-from zoo.parsing.trees import MAX_STOREYS, bracketed
+from zoo.parsing.trees import MAX_DEPTH, to_brackets
 
 SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 SMALL = Symbols(["NP", "S"], ["NN", "VB"], first=4)
@@ -27,7 +27,7 @@ def symbols_of(tree):
 
 
 @given(trees)
-def test_symbols_are_the_tree(tree):
+def test_symbols_round_trip(tree):
     symbols = symbols_of(tree)
     numbers = symbols.encode(tree)
     assert symbols.decode(numbers, tree.leaves()) == tree
@@ -35,7 +35,7 @@ def test_symbols_are_the_tree(tree):
 
 
 @given(st.lists(st.integers(0, SMALL.size)), st.integers(1, 5))
-def test_any_symbols_become_a_tree_over_the_words(numbers, count):
+def test_any_symbols_decode_to_tree_over_words(numbers, count):
     words = [str(i) for i in range(count)]
     tree = SMALL.decode(numbers, words)
     assert tree.leaves() == words and all(len(node) for node in tree.subtrees())
@@ -43,21 +43,21 @@ def test_any_symbols_become_a_tree_over_the_words(numbers, count):
 
 def test_repairs():
     close, np_, s, nn, vb = range(4, 9)
-    assert bracketed(SMALL.decode([s, np_, nn, close, vb], ["a", "b"])) == "(TOP (S (NP (NN a)) (VB b)))"
-    assert bracketed(SMALL.decode([close, np_, close, nn, nn], ["a"])) == "(TOP (NN a))"
-    assert bracketed(SMALL.decode([s, nn, close, END_ID], ["a", "b"])) == "(TOP (S (NN a)) (XX b))"
+    assert to_brackets(SMALL.decode([s, np_, nn, close, vb], ["a", "b"])) == "(TOP (S (NP (NN a)) (VB b)))"
+    assert to_brackets(SMALL.decode([close, np_, close, nn, nn], ["a"])) == "(TOP (NN a))"
+    assert to_brackets(SMALL.decode([s, nn, close, END_ID], ["a", "b"])) == "(TOP (S (NN a)) (XX b))"
 
 
-def test_no_tree_is_too_high_to_walk():
-    """Of 500 brackets that open, the inner ones are left out with what closes them: the last word is not in them."""
+def test_decode_limits_depth():
+    """Of 500 opening brackets, the inner ones are left out together with their closing brackets."""
     close, np_, _, nn, vb = range(4, 9)
     tree = SMALL.decode([np_] * 500 + [nn] + [close] * 500 + [vb], ["a", "b"])
-    assert tree.height() == MAX_STOREYS + 1 and [len(tree), tree[1]] == [2, Tree("VB", ["b"])]
+    assert tree.height() == MAX_DEPTH + 1 and [len(tree), tree[1]] == [2, Tree("VB", ["b"])]
 
 
 @settings(deadline=None)
 @given(trees)
-def test_every_tree_is_allowed(tree):
+def test_constraint_allows_every_tree(tree):
     symbols, numbers = symbols_of(tree), symbols_of(tree).encode(tree)
     constraint, last = symbols.constraint(), START_ID
     state = constraint.begin(np.array([len(tree.leaves())]), np.array([len(numbers) + 1]))
@@ -69,7 +69,7 @@ def test_every_tree_is_allowed(tree):
 
 
 def valid(numbers, words, limit):
-    """Whether numbers with their end are a tree over so many words, by taking them apart."""
+    """Returns whether numbers, with their end, are a tree over some number of words."""
     if numbers[-1] != END_ID or END_ID in numbers[:-1] or len(numbers) > limit:
         return False
     depth, tags, before = 0, 0, None
@@ -89,8 +89,8 @@ def valid(numbers, words, limit):
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam"])
-def test_whatever_the_model_says_a_tree_is_written(search):
-    """Random logits, some of which like opening brackets most, and limits as narrow as can be."""
+def test_constrained_search_outputs_trees(search):
+    """Logits are random, some prefer opening brackets, and limits are as small as possible."""
     rng = np.random.default_rng(1)
     words = np.arange(1, 13)
     limits = words + 1 + rng.integers(0, 12, len(words))
@@ -115,8 +115,8 @@ def test_whatever_the_model_says_a_tree_is_written(search):
         assert SMALL.encode(tree) == numbers[:-1], "nothing is to be repaired"
 
 
-def test_all_trees_and_no_others_are_allowed():
-    """Every sequence of up to six symbols over two words."""
+def test_constraint_allows_trees_only():
+    """Tries all sequences of up to six symbols over two words."""
     constraint, limit, allowed_sequences = SMALL.constraint(), 6, set()
     start = constraint.begin(np.array([2]), np.array([limit]))
 

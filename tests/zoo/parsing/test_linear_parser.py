@@ -1,4 +1,4 @@
-"""A linearised parser learns, is saved, and writes a tree over the words of any sentence."""
+"""Tests of the linearised parser: training, checkpoints, trees of any sentence, errors."""
 
 import random
 import types
@@ -15,7 +15,7 @@ from zoo.parsing import task
 from zoo.parsing.__main__ import main
 from zoo.parsing.data import TreeReader
 from zoo.parsing.linear_parser import LinearParser
-from zoo.parsing.trees import bracketed
+from zoo.parsing.trees import to_brackets
 
 RECIPE = Recipe(
     ModelConfig(
@@ -48,20 +48,20 @@ def trained(tmp_path_factory):
     folder, lines = tmp_path_factory.mktemp("linear"), []
     for name, count, seed in (("train", 600, 1), ("dev", 30, 2)):
         rng = random.Random(seed)
-        (folder / name).write_text("".join(bracketed(sentence(rng, deepest=0)) + "\n" for _ in range(count)), "utf-8")
+        (folder / name).write_text("".join(to_brackets(sentence(rng, deepest=0)) + "\n" for _ in range(count)), "utf-8")
     readers = TreeReader(folder / "train"), TreeReader(folder / "dev")
     parser = task.train(RECIPE, *readers, folder / "run", log=lines.append)
     return types.SimpleNamespace(parser=parser, folder=folder, readers=readers, log=lines)
 
 
-def test_what_was_learned_is_parsed(trained):
+def test_trained_parser_parses(trained):
     scores, *_ = task.evaluate(trained.parser, trained.readers[1], resamples=0)
     assert scores[0].value > 90 and scores[-1].value > 95
     (tree,) = trained.parser.parse(["te lo kir pana ."])
-    assert bracketed(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
+    assert to_brackets(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
 
 
-def test_the_checkpoint_is_the_parser(trained):
+def test_checkpoint_restores_parser(trained):
     loaded = zoo.load(trained.folder / "run/checkpoint")
     sentences = [tree.leaves() for tree in trained.readers[1]]
     assert isinstance(loaded, LinearParser)
@@ -69,25 +69,25 @@ def test_the_checkpoint_is_the_parser(trained):
 
 
 @pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"beam_size": 1, "constrain": False}])
-def test_any_sentence_has_a_tree_over_its_words(trained, options):
+def test_any_sentence_gets_tree_over_its_words(trained, options):
     rng = random.Random(1)
     sentences = [[rng.choice(["te", "lo", "(", "zzz", "中", "kir"]) for _ in range(n)] for n in (1, 2, 9, 70)]
     found = trained.parser.parse([*sentences, ""], **options)
     assert [tree and tree.leaves() for tree in found] == [*sentences, None]
 
 
-def test_what_cannot_be_right_is_refused(trained, tmp_path):
-    with pytest.raises(ValueError, match="from random weights. Leave out `initial`"):
+def test_invalid_arguments_raise(trained, tmp_path):
+    with pytest.raises(ValueError, match="has no initial model. Received: LinearParser"):
         task.train(RECIPE, *trained.readers, tmp_path / "a", initial=trained.parser)
-    with pytest.raises(ValueError, match="`lora_rank` has no meaning here"):
+    with pytest.raises(ValueError, match="`lora_rank` has no effect in this task"):
         task.train(override(RECIPE, ["training.lora_rank=4"]), *trained.readers, tmp_path / "b")
-    with pytest.raises(ValueError, match="needs a vocabulary and symbols of as many"):
+    with pytest.raises(ValueError, match="Vocabulary and symbols must have the size of the model"):
         LinearParser(trained.parser.model, trained.parser.tokenizer, ["NP"], ["NN"])
     checkpoint = str(trained.folder / "run/checkpoint")
     assert main(["export", "--checkpoint", checkpoint, "--output", str(tmp_path / "c")]) == 2
 
 
-def test_what_is_written_freely_can_be_scored(trained, capsys):
+def test_unconstrained_outputs_are_scored(trained, capsys):
     checkpoint = ["--checkpoint", str(trained.folder / "run/checkpoint"), "--data", str(trained.folder / "dev")]
     assert main(["evaluate", *checkpoint, "--beam-size", "1", "--unconstrained"]) == 0
     assert "bracket F1 " in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Brackets are counted as evalb does: by hand here, and by evalb itself where its program is given."""
+"""Tests of bracket scores against manual counts and, where it is installed, against evalb."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ pytest.importorskip("nltk", reason="nltk is not installed")
 from nltk.tree import Tree
 
 from zoo.parsing.metrics import label_table, parsing_scores
-from zoo.parsing.trees import bracketed, read_brackets, to_spans, to_tree
+from zoo.parsing.trees import read_brackets, to_brackets, to_spans, to_tree
 
 GOLD = Tree.fromstring("(TOP (S (NP (PRP We)) (VP (VBD ran) (PRT (RP up))) (. .)))")
 
@@ -21,12 +21,12 @@ def values(*arguments, **options):
     return {score.metric: score.value for score in parsing_scores(*arguments, **options)}
 
 
-def test_the_same_tree():
+def test_identical_tree_scores_100():
     assert set(values([GOLD], [GOLD]).values()) == {100}
 
 
-def test_counting_by_hand():
-    """Gold S(0,3) NP(0,1) VP(1,3) ADVP(2,3); the full stop is no word, PRT is ADVP."""
+def test_scores_equal_manual_counts():
+    """Gold S(0,3) NP(0,1) VP(1,3) ADVP(2,3); the full stop does not count, PRT equals ADVP."""
     found = Tree.fromstring("(TOP (S (NP (PRP We)) (VP (VBD ran)) (ADVP (RB up)) (NP (. .))))")
     scores = values([GOLD], [found])
     assert scores["recall"] == 75 and scores["precision"] == 75 and scores["exact match"] == 0
@@ -36,14 +36,14 @@ def test_counting_by_hand():
     assert label_table([GOLD], [found]) == [("ADVP", 1, 1, 1), ("NP", 1, 1, 1), ("S", 1, 1, 1), ("VP", 1, 1, 0)]
 
 
-def test_a_label_counts_as_often_as_it_stands():
+def test_repeated_brackets_are_counted():
     double = Tree.fromstring("(TOP (NP (NP (NN a) (NN b))))")
     single = Tree.fromstring("(TOP (NP (NN a) (NN b)))")
     scores = values([double], [single])
     assert scores["recall"] == 50 and scores["precision"] == 100
 
 
-def test_intervals_need_more_than_one_sentence():
+def test_intervals():
     found = Tree.fromstring("(TOP (NP (PRP We) (VBD ran) (RP up) (. .)))")
     scores = parsing_scores([GOLD] * 20, [GOLD] * 10 + [found] * 10, resamples=100)
     assert scores[0].interval > 1 and "bs:100" in scores[0].signature
@@ -58,13 +58,13 @@ def test_intervals_need_more_than_one_sentence():
         ([GOLD], [GOLD[0]], "Tree 1, predicted, has the root S, not TOP"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(gold, found, message):
+def test_incomparable_trees_raise(gold, found, message):
     with pytest.raises(ValueError, match=message):
         parsing_scores(gold, found)
 
 
 def damaged(tree, rng):
-    """The tree with some labels changed, some constituents left out, some new ones, and other tags for words."""
+    """Returns the tree with random changes of labels, constituents and tags."""
     words, tags, labels = to_spans(tree)
     kept = {span: rng.choice(["NP", "ADVP PRT", label, label, label]) for span, label in labels.items()}
     kept = {span: label for span, label in kept.items() if rng.random() > 0.15}
@@ -78,14 +78,14 @@ def damaged(tree, rng):
 
 
 @pytest.mark.skipif("EVALB" not in os.environ, reason="EVALB is not set to evalb's program, COLLINS.prm beside it")
-def test_evalb_agrees(tmp_path):
-    """On 500 trees of GENIA's dev set and damaged ones."""
+def test_scores_equal_evalb(tmp_path):
+    """Compares 500 trees of GENIA's dev set with randomly changed ones."""
     corpus = pathlib.Path(os.environ["KERAS_TRANSFORMER_DATA"]) / "parsing/genia/dev.trees"
     gold = [tree for _, tree in read_brackets(corpus.read_text("utf-8").splitlines()) if len(tree.leaves()) < 100][:500]
     rng = random.Random(1)
     found = [damaged(tree, rng) for tree in gold]
     for name, trees in (("gold", gold), ("found", found)):
-        (tmp_path / name).write_text("".join(bracketed(tree) + "\n" for tree in trees), "utf-8")
+        (tmp_path / name).write_text("".join(to_brackets(tree) + "\n" for tree in trees), "utf-8")
     program = pathlib.Path(os.environ["EVALB"])
     command = [program, "-p", program.with_name("COLLINS.prm"), tmp_path / "gold", tmp_path / "found"]
     lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

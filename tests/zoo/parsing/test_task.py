@@ -1,4 +1,4 @@
-"""From trees to a parser: it learns, is saved, and gives a tree over the words of any sentence."""
+"""Tests of the parsing task: training, checkpoints, scores of spans, trees of any sentence, errors."""
 
 import random
 import re
@@ -21,7 +21,7 @@ from zoo.parsing import task
 from zoo.parsing.__main__ import main
 from zoo.parsing.data import ChartCorpus, TreeReader, chart_cells, label_names
 from zoo.parsing.predictor import TreeParser
-from zoo.parsing.trees import bracketed, to_spans
+from zoo.parsing.trees import to_brackets, to_spans
 
 RECIPE = Recipe(
     SpanParserConfig(
@@ -56,7 +56,7 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("trees")
     for name, count, seed in (("train", 400, 1), ("dev", 40, 2), ("test", 40, 3)):
         rng = random.Random(seed)
-        (folder / name).write_text("".join(bracketed(sentence(rng)) + "\n" for _ in range(count)), "utf-8")
+        (folder / name).write_text("".join(to_brackets(sentence(rng)) + "\n" for _ in range(count)), "utf-8")
     return types.SimpleNamespace(**{name: folder / name for name in ("train", "dev", "test")})
 
 
@@ -67,16 +67,16 @@ def trained(files, tmp_path_factory):
     return types.SimpleNamespace(parser=parser, folder=folder, log=lines)
 
 
-def test_what_was_learned_is_parsed(trained, files):
+def test_trained_parser_parses(trained, files):
     scores, *_ = task.evaluate(trained.parser, TreeReader(files.test), resamples=0)
     assert scores[0].value > 95 and scores[-1].value > 99
     assert re.fullmatch("train: 400 trees of [0-9,]+ words", trained.log[0])
     (tree,) = trained.parser.parse(["te lo kir pana ."])
-    assert bracketed(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
-    assert bracketed(trained.parser.parse([["sol"]])[0]) == "(TOP (S (VP (VB sol))))"
+    assert to_brackets(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
+    assert to_brackets(trained.parser.parse([["sol"]])[0]) == "(TOP (S (VP (VB sol))))"
 
 
-def test_the_checkpoint_is_the_parser(trained, files):
+def test_checkpoint_restores_parser(trained, files):
     loaded = zoo.load(trained.folder / "checkpoint")
     sentences = [tree.leaves() for tree in TreeReader(files.test)]
     assert loaded.parse(sentences) == trained.parser.parse(sentences)
@@ -84,7 +84,7 @@ def test_the_checkpoint_is_the_parser(trained, files):
     assert "S VP" in loaded.labels and loaded.card["scores"][0]["metric"] == "bracket F1"
 
 
-def test_trees_do_not_depend_on_the_batch(trained, files):
+def test_trees_do_not_depend_on_batch(trained, files):
     sentences = [tree.leaves() for tree in TreeReader(files.test)]
     alone = [trained.parser.parse([words])[0] for words in sentences]
     assert trained.parser.parse(sentences) == alone
@@ -94,13 +94,13 @@ def test_trees_do_not_depend_on_the_batch(trained, files):
 
 
 @pytest.mark.parametrize("length", [1, 2, 31, 300])
-def test_any_sentence_has_a_tree_over_its_words(trained, length):
+def test_any_sentence_gets_tree_over_its_words(trained, length):
     words = [random.Random(i).choice(["te", "lo", "(", ")", "zzz", "中", "a b"]) for i in range(length)]
     (tree,) = trained.parser.parse([words])
     assert tree.label() == "TOP" and tree.leaves() == words
 
 
-def test_nothing_is_lost_beside_a_sentence_without_words(trained):
+def test_sentence_without_words_does_not_affect_others(trained):
     found = trained.parser.parse(["", "te lo", [], " \t "])
     assert [tree and tree.leaves() for tree in found] == [None, ["te", "lo"], None, None]
 
@@ -114,12 +114,12 @@ def test_nothing_is_lost_beside_a_sentence_without_words(trained):
         (["te", None], r"Received: sentences\[1\]=None"),
     ],
 )
-def test_what_is_no_sentence_is_refused(trained, sentences, message):
+def test_not_a_sentence_raises(trained, sentences, message):
     with pytest.raises(ValueError, match=message):
         trained.parser.parse(sentences)
 
 
-def test_charts_hold_labels_tags_and_nothing_else(trained):
+def test_charts_contain_labels_and_tags(trained):
     trees = [to_spans(Tree.fromstring(text)) for text in ("(TOP (NP (DT te) (NN lo)))", "(TOP (S (VP (VB sol))))")]
     labels, tags = label_names(trees)
     assert labels == ["", "NP", "S VP"] and tags == ["DT", "NN", "VB"]
@@ -137,8 +137,8 @@ def test_charts_hold_labels_tags_and_nothing_else(trained):
     assert first["labels"].shape == (2, 6)
 
 
-def test_a_span_is_scored_from_its_boundaries(trained):
-    """The logits of a span, from the encoder's output and the weights by NumPy."""
+def test_span_logits_equal_numpy(trained):
+    """Computes the logits of a span from the output of the encoder by NumPy."""
     model = trained.parser.model
     sentences = [["te", "lo", "kir", "zzz"]]
     tokens, places, _ = encode_windows(sentences, trained.parser.tokenizer, 32)
@@ -161,15 +161,15 @@ def test_a_span_is_scored_from_its_boundaries(trained):
     np.testing.assert_allclose(logits[:4, :5], tags[:4], atol=1e-4)
 
 
-def test_a_span_adds_its_probability_less_the_threshold(trained):
-    """From the logits by NumPy; what adds nothing has no label. A high threshold leaves fewer constituents."""
+def test_span_scores_equal_probability_minus_threshold(trained):
+    """Computes scores from logits by NumPy; spans with score 0 have no label. A high threshold removes constituents."""
     parser = trained.parser
     sentences = [["te", "lo", "kir", "pana", "."]]
     tokens, places, _ = encode_windows(sentences, parser.tokenizer, 32)
     rows = {"token_ids": tokens, "boundary_ids": window_boundaries(tokens, places)}
     rows["character_ids"] = window_characters(tokens, places, sentences)
     inputs = {name: side.padded(np.array([0]), int(side.lengths.max())) for name, side in rows.items()}
-    scores, labels, _ = (np.asarray(x)[0] for x in parser.best(*(inputs[name] for name in parser.inputs)))
+    scores, labels, _ = (np.asarray(x)[0] for x in parser.best_labels(*(inputs[name] for name in parser.inputs)))
     logits = np.asarray(parser.model.logits(inputs)[0], "float64")[0]
     p = np.exp(logits - logits.max(-1, keepdims=True))
     p = (p / p.sum(-1, keepdims=True))[:, 1:]
@@ -184,7 +184,7 @@ def test_a_span_adds_its_probability_less_the_threshold(trained):
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(files, tmp_path, interrupt_evaluation):
+def test_interrupted_run_resumes(files, tmp_path, interrupt_evaluation):
     recipe = override(RECIPE, ["training.steps=8", "training.cooldown_steps=0", "training.evaluate_every=4"])
     readers = TreeReader(files.train), TreeReader(files.dev)
     whole = task.train(recipe, *readers, tmp_path / "whole", log=lambda text: None)
@@ -195,16 +195,16 @@ def test_an_interrupted_run_goes_on(files, tmp_path, interrupt_evaluation):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_cannot_be_right_is_refused(trained, files, tmp_path):
+def test_invalid_arguments_raise(trained, files, tmp_path):
     train, dev = TreeReader(files.train), TreeReader(files.dev)
     (tmp_path / "empty").write_text("(TOP (-NONE- *))\n", "utf-8")
-    with pytest.raises(ValueError, match="must be 0: it would spread"):
+    with pytest.raises(ValueError, match="must be 0, as it would"):
         task.train(override(RECIPE, ["training.label_smoothing=0.1"]), train, dev, tmp_path / "a")
-    with pytest.raises(ValueError, match="There must be trees"):
+    with pytest.raises(ValueError, match="There must be training trees"):
         task.train(RECIPE, train, TreeReader(tmp_path / "empty"), tmp_path / "b", log=lambda text: None)
-    with pytest.raises(ValueError, match="There must be trees"):
+    with pytest.raises(ValueError, match="There must be training trees"):
         task.train(RECIPE, TreeReader(tmp_path / "empty"), dev, tmp_path / "c", log=lambda text: None)
-    with pytest.raises(ValueError, match="needs their names. Received: 1 names"):
+    with pytest.raises(ValueError, match="tags of the model. Received: 1 names"):
         TreeParser(trained.parser.model, trained.parser.tokenizer, trained.parser.labels, ["NN"])
     (tmp_path / "latin").write_bytes(b"(TOP (NN a))\n(TOP (NN \xe9))\n")
     with pytest.raises(ValueError, match="line 2, is not UTF-8"):
@@ -226,4 +226,4 @@ def test_command_line(trained, files, capsys):
     assert main(["evaluate", *checkpoint, "--data", str(files.dev.parent / "bad")]) == 2
     assert "line 2, has a bracket that never closes" in capsys.readouterr().err
     assert main(["evaluate", *checkpoint, "--data", str(files.dev), "--beam-size", "4"]) == 2
-    assert "Leave out --beam-size" in capsys.readouterr().err
+    assert "Omit --beam-size" in capsys.readouterr().err

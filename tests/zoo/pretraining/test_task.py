@@ -1,4 +1,4 @@
-"""From plain texts to an encoder: it learns what stands behind masks, and other tasks start from it."""
+"""Tests of the pretraining task: training, checkpoints, fine-tuning by other tasks, export."""
 
 import gzip
 import random
@@ -40,7 +40,7 @@ ECHOES = {"te": "lo", "pana": "kir", "ute": "bim", "nok": "drum"}
 
 
 def texts(count, seed):
-    """Each word is followed by its echo: a masked one can be told by its neighbour."""
+    """Yields texts in which each word is followed by its partner, which determines a masked word."""
     rng = random.Random(seed)
     return [" ".join(f"{w} {ECHOES[w]}" for w in rng.choices([*ECHOES], k=rng.randint(3, 6))) for _ in range(count)]
 
@@ -52,13 +52,13 @@ def trained(tmp_path_factory):
     return types.SimpleNamespace(encoder=encoder, folder=folder, log=lines)
 
 
-def test_masked_tokens_are_guessed(trained):
+def test_trained_encoder_predicts_masked_tokens(trained):
     accuracy, perplexity, constant = task.evaluate(trained.encoder, texts(60, 3)).scores
     assert 1 / 8 < constant.value / 100 < 30 / 100 and accuracy.value > 75
     assert perplexity.value < 4 and 0 < accuracy.interval < 10
 
 
-def test_the_checkpoint_is_the_encoder(trained):
+def test_checkpoint_restores_encoder(trained):
     loaded = zoo.load(trained.folder / "checkpoint")
     for name, array in named_arrays(trained.encoder.model).items():
         np.testing.assert_array_equal(named_arrays(loaded.model)[name], array)
@@ -66,9 +66,29 @@ def test_the_checkpoint_is_the_encoder(trained):
     assert loaded.card["task"] == "pretraining" and loaded.card["scores"][0]["metric"] == "masked accuracy"
 
 
+def test_exported_encoder_embeds(trained, tmp_path):
+    pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
+    import tensorflow as tf
+
+    checkpoint = ["--checkpoint", str(trained.folder / "checkpoint")]
+    assert main(["export", *checkpoint, "--output", str(tmp_path / "served"), "--max-bytes", "50"]) == 0
+    served = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
+    texts = ["te lo pana", "", "nok"]
+    np.testing.assert_allclose(served(tf.constant(texts))["embeddings"], trained.encoder.embed(texts), atol=1e-5)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="at most 50 bytes"):
+        served(tf.constant(["te lo " * 20]))
+
+
+def test_command_embed_prints_vectors(trained, capsys):
+    checkpoint = ["--checkpoint", str(trained.folder / "checkpoint")]
+    assert main(["embed", *checkpoint, "--text", "te lo", "--text", ""]) == 0
+    rows = [[float(number) for number in line.split("\t")] for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_allclose(rows, trained.encoder.embed(["te lo", ""]), atol=1e-6)
+
+
 @pytest.mark.slow
-def test_an_interrupted_run_goes_on(trained, tmp_path, interrupt_evaluation):
-    """To the same weights, masks included."""
+def test_interrupted_run_resumes(trained, tmp_path, interrupt_evaluation):
+    """The weights are the same, as are the masks."""
     arguments = RECIPE, texts(400, 1), texts(60, 2), tmp_path / "run"
     with interrupt_evaluation(2, task):
         task.train(*arguments, log=lambda text: None)
@@ -78,7 +98,7 @@ def test_an_interrupted_run_goes_on(trained, tmp_path, interrupt_evaluation):
 
 
 @pytest.mark.slow
-def test_other_tasks_start_from_it(trained, tmp_path):
+def test_other_tasks_fine_tune_encoder(trained, tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text("a\tte lo\nb\tpana kir\n" * 4, "utf-8")
     changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1"]
@@ -92,8 +112,8 @@ def test_other_tasks_start_from_it(trained, tmp_path):
 
 
 @pytest.mark.slow
-def test_pretraining_goes_on_from_others(trained, tmp_path):
-    """Its output too from one of ours; from a bare encoder with word pieces, such as a BERT, the encoder."""
+def test_pretraining_starts_from_other_encoders(trained, tmp_path):
+    """A checkpoint provides all weights; an encoder with word pieces, such as BERT, provides the encoder's."""
     changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1", "model.hidden_dim=64"]
     recipe = override(RECIPE, [*changes, "training.peak_learning_rate=1e-9"])
     again = task.train(
@@ -113,7 +133,7 @@ def test_pretraining_goes_on_from_others(trained, tmp_path):
         np.testing.assert_allclose(named_arrays(further.model)[name], array, atol=1e-6, err_msg=name)
 
 
-def test_long_texts_become_several_rows(trained):
+def test_long_texts_are_split_into_rows(trained):
     text = " ".join(texts(30, 4))
     rows = task.encode_rows([text, "te"], trained.encoder.tokenizer, 32)
     (ids,) = trained.encoder.tokenizer.encode([text])
@@ -121,7 +141,7 @@ def test_long_texts_become_several_rows(trained):
     assert sum(inner[:-1], []) == ids and rows.lengths.max() == 32 and set(rows.ids[rows.offsets[:-1]]) == {2}
 
 
-def test_texts_are_read_from_lines_and_columns(tmp_path):
+def test_read_texts_from_lines_and_columns(tmp_path):
     lines = tmp_path / "lines.txt.gz"
     lines.write_bytes(gzip.compress(b"te\tlo\n\n \nk\xffr\npana\n"))
     reader = open_texts(lines)
@@ -149,10 +169,13 @@ def test_command_line(tmp_path, capsys):
     assert "at least one text to evaluate on" in capsys.readouterr().err
     broken = ["--data", str(tmp_path / "train.txt"), "--dev-data", str(tmp_path / "none.txt")]
     assert main(["train", *broken, "--output", str(tmp_path / "b"), *options]) == 2
-    assert "dev texts, which decide" in capsys.readouterr().err
+    assert "dev texts to select the best checkpoint" in capsys.readouterr().err
 
 
-def test_settings_of_other_tasks_are_refused(tmp_path):
-    for change, message in (("score=bleu", "one of accuracy, loss"), ("token_dropout=0.1", "`token_dropout` has no")):
+def test_settings_of_other_tasks_raise(tmp_path):
+    for change, message in (
+        ("score=bleu", "one of accuracy, loss"),
+        ("token_dropout=0.1", "`token_dropout` has no"),
+    ):
         with pytest.raises(ValueError, match=message):
             task.train(override(RECIPE, [f"training.{change}"]), ["te"], ["te"], tmp_path / "a")

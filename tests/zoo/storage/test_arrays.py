@@ -1,4 +1,4 @@
-"""Weights by name: one name each, all or nothing in memory and on disk."""
+"""Weights by name: names are unique, assignment and files are all or nothing."""
 
 import os
 import pathlib
@@ -41,7 +41,7 @@ def test_every_weight_has_one_name_without_that_of_the_model(model):
     } <= arrays.keys()
 
 
-def test_the_tied_table_is_one_array(model):
+def test_a_tied_table_is_one_array(model):
     assert [name for name, array in named_arrays(model).items() if 11 in array.shape] == ["embedding/embeddings"]
 
 
@@ -77,14 +77,14 @@ def test_assigned_arrays_are_the_weights(model):
         (lambda arrays: arrays.pop("decoder/norm/beta"), "a test does not fit .*Missing arrays: decoder/norm/beta"),
         (lambda arrays: arrays.update(odd=np.zeros(1)), "unknown arrays: odd"),
         (
-            # The last one: those before it would be assigned already.
+            # The last array: earlier ones would have been assigned already.
             lambda arrays: arrays.update({[*arrays][-1]: np.zeros((2, 3))}),
             r"must have shape \(6,\). Received: \(2, 3\)",
         ),
         (lambda arrays: arrays.clear(), r"Missing arrays: .* and \d+ more; unknown arrays: none"),
     ],
 )
-def test_what_does_not_fit_changes_nothing(model, change, message):
+def test_mismatched_arrays_change_nothing(model, change, message):
     before = named_arrays(model)
     arrays = {name: array + 1 for name, array in before.items()}
     change(arrays)
@@ -103,7 +103,7 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("facts", [None, {"step": 3, "text": "ü", "none": None, "list": [1, 2.5]}])
-def test_files_give_back_arrays_and_facts(tmp_path, facts):
+def test_files_preserve_arrays_and_facts(tmp_path, facts):
     save_arrays(tmp_path / "file", ARRAYS, facts)
     arrays, found = load_arrays(tmp_path / "file")
     assert found == facts and arrays.keys() == ARRAYS.keys()
@@ -115,7 +115,7 @@ def test_files_give_back_arrays_and_facts(tmp_path, facts):
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
 @pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
-def test_a_failure_in_the_middle_leaves_the_old_file(tmp_path, monkeypatch, call, error):
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, call, error):
     save_arrays(tmp_path / "file", {"a": np.zeros(3)})
     before = (tmp_path / "file").read_bytes()
 
@@ -155,8 +155,8 @@ def test_truncated_files_are_named(tmp_path, length):
         load_arrays(path)
 
 
-def test_no_flipped_bit_passes(tmp_path):
-    """Each bit of the file in turn: refused, or nothing is changed by it."""
+def test_every_flipped_bit_is_detected(tmp_path):
+    """Flips each bit of the file: it is refused, or its content is unchanged."""
     path = tmp_path / "weights.safetensors"
     save_arrays(path, ARRAYS, {"step": 3})
     content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Checkpoints from a server that is slow, cuts lines, lies, or is away: whole or not at all, and once."""
+"""Downloads from a server that interrupts connections, sends wrong content, or is unreachable."""
 
 import functools
 import hashlib
@@ -18,7 +18,7 @@ ARRAYS = {"kernel": np.random.default_rng(1).normal(size=(300, 100)).astype("flo
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """A folder over HTTP with ranges; `server.plan` tells what happens to whom."""
+    """Serves a folder over HTTP with range requests."""
 
     def do_GET(self):
         self.server.seen.append((self.path, self.headers.get("Range")))
@@ -68,7 +68,7 @@ def assert_right(folder):
     np.testing.assert_array_equal(read_checkpoint(folder).arrays["kernel"], ARRAYS["kernel"])
 
 
-def test_a_download_is_made_once_and_then_needs_no_network(server):
+def test_a_second_call_needs_no_network(server):
     folder = find(server.address)
     assert_right(folder)
     requests = len(server.http.seen)
@@ -78,7 +78,7 @@ def test_a_download_is_made_once_and_then_needs_no_network(server):
     assert len(server.http.seen) == requests
 
 
-def test_names_are_looked_for_at_the_address_of_a_zoo(server, monkeypatch):
+def test_unknown_names_are_downloaded_from_the_zoo_address(server, monkeypatch):
     with pytest.raises(ValueError, match="neither the name of a checkpoint"):
         find("task/name")
     monkeypatch.setenv("KERAS_TRANSFORMER_ZOO", server.base)
@@ -87,19 +87,19 @@ def test_names_are_looked_for_at_the_address_of_a_zoo(server, monkeypatch):
         find("task/absent")
 
 
-def test_files_of_this_machine(server):
+def test_file_addresses(server):
     assert_right(find(f"file://{server.folder}"))
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_cut_download_goes_on_or_begins_again(server, ranges):
+def test_an_interrupted_download_resumes_or_restarts(server, ranges):
     server.http.ranges, server.http.cuts = ranges, [1000, 50_000]
     assert_right(find(server.address))
     wanted = [span for path, span in server.http.seen if path.endswith(WEIGHTS)]
     assert wanted == [None, "bytes=1000-", "bytes=51000-" if ranges else "bytes=50000-"]
 
 
-def test_what_stays_cut_installs_nothing_and_goes_on_next_time(server):
+def test_a_failed_download_installs_nothing_and_resumes_later(server):
     server.http.cuts = [1000, 1000, 1000]
     with pytest.raises(
         ValueError, match="the server stopped after 1,000 of .* Complete files are kept for the next attempt"
@@ -146,13 +146,13 @@ def test_other_addresses_are_refused(server, address):
         find(address)
 
 
-def test_a_server_that_is_away_is_named(server, monkeypatch):
+def test_an_unreachable_server_is_named(server, monkeypatch):
     monkeypatch.setattr(downloads, "_ATTEMPTS", 1)
     with pytest.raises(ValueError, match="http://127.0.0.1:9/x/card.json cannot be downloaded: .*refused"):
         find("http://127.0.0.1:9/x")
 
 
-def test_two_at_once_fetch_once(server):
+def test_concurrent_calls_download_once(server):
     found = []
     threads = [threading.Thread(target=lambda: found.append(find(server.address))) for _ in range(4)]
     for thread in threads:

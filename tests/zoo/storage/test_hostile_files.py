@@ -1,4 +1,4 @@
-"""Files of a checkpoint that were harmed or made to harm are refused with the reason, and nothing in them runs."""
+"""Damaged or malicious files of checkpoints are refused with the reason, and no code in them runs."""
 
 import contextlib
 import hashlib
@@ -22,7 +22,7 @@ TRIES = 60
 
 @pytest.fixture
 def copy(tmp_path):
-    """A shipped checkpoint to harm."""
+    """A copy of a shipped checkpoint to damage."""
     (name,) = (card["name"] for card in zoo.list() if card["name"] == "labelling/masc-pos")
     folder = pathlib.Path(zoo.__file__).parent / "weights" / name
     return pathlib.Path(shutil.copytree(folder, tmp_path / "copy"))
@@ -55,7 +55,7 @@ def test_a_bit_flipped_anywhere_is_refused(copy):
             if path != card:
                 with pytest.raises(ValueError, match=path.name):
                     read_checkpoint(copy)
-            else:  # A letter of a remark is what the file says: nothing vouches for the card but an address's #sha256.
+            else:  # A changed letter in a text is not detected: only #sha256 in an address verifies the card.
                 assert_reads_or_refuses(copy)
         path.write_bytes(whole)
     read_checkpoint(copy)
@@ -67,7 +67,7 @@ def assert_reads_or_refuses(folder):
 
 
 def rehashed(folder, change):
-    """The checkpoint with changed arrays, and a card that vouches for them."""
+    """Changes the arrays of the checkpoint, with the right hashes in its card."""
     path = folder / "model.safetensors"
     arrays = safetensors.numpy.load_file(path)
     change(arrays)
@@ -101,7 +101,7 @@ def test_a_newer_format_is_refused(copy):
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../outside", ".."])
-def test_a_card_that_names_files_elsewhere_is_refused(copy, name):
+def test_a_card_with_other_paths_is_refused(copy, name):
     card = json.loads((copy / "card.json").read_text("utf-8"))
     card["files"][name] = "0" * 64
     (copy / "card.json").write_text(json.dumps(card), "utf-8")
@@ -110,7 +110,7 @@ def test_a_card_that_names_files_elsewhere_is_refused(copy, name):
 
 
 def test_a_keras_file_with_a_lambda_runs_nothing(tmp_path):
-    """Neither as a checkpoint nor as a model that has our layers in it."""
+    """Neither as a checkpoint nor as a model with layers of this package."""
     marker = tmp_path / "ran"
     inputs = keras.Input((None, 8))
     steal = keras.layers.Lambda(lambda x, path=str(marker): (open(path, "w").close(), x)[1], output_shape=(None, 8))
@@ -126,8 +126,8 @@ def test_a_keras_file_with_a_lambda_runs_nothing(tmp_path):
     assert not marker.exists()
 
 
-def test_an_archive_is_no_checkpoint(tmp_path):
-    """Nothing is unpacked, so that no name in it can lead elsewhere."""
+def test_an_archive_is_not_a_checkpoint(tmp_path):
+    """Nothing is unpacked, so that names in the archive cannot lead to other folders."""
     path = tmp_path / "checkpoint.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("../outside", "x")

@@ -1,4 +1,4 @@
-"""Text survives the vocabulary, special tokens cannot be forged, and everything is repeatable."""
+"""Decoding inverts encoding, special tokens cannot be injected, and results are repeatable."""
 
 import io
 import os
@@ -39,14 +39,14 @@ CORPUS = [f"{a} {b} {c}, {d}." for a in WORDS for b in WORDS[::2] for c in WORDS
 TOKENIZER = train_tokenizer(CORPUS, 400)
 LOWERCASE = train_tokenizer(CORPUS, 400, lowercase=True)
 
-# What sentencepiece itself takes for a space cannot come back.
+# U+2581 is decoded as a space by sentencepiece.
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\u2581"), max_size=40)
 WORDY = st.lists(st.sampled_from([*WORDS, "", "  ", "x", "<s>", "\U0001f600"]), max_size=8).map(" ".join)
 
 
 @settings(max_examples=300, deadline=None)
 @given(TEXT | WORDY)
-def test_text_comes_back(text):
+def test_decoding_inverts_encoding(text):
     ids = TOKENIZER.encode([text])
     assert all(4 <= i < TOKENIZER.vocabulary_size for i in ids[0])
     assert TOKENIZER.decode(ids) == [text]
@@ -54,30 +54,32 @@ def test_text_comes_back(text):
 
 @settings(max_examples=100, deadline=None)
 @given(TEXT | WORDY, st.floats(0.01, 0.99), st.integers(0, 5))
-def test_text_comes_back_under_dropout(text, rate, seed):
-    ids = TOKENIZER.encode([text], rate, seed)
+def test_decoding_inverts_encoding_with_dropout(text, rate, seed):
+    ids = TOKENIZER.with_dropout(rate, seed).encode([text])
     assert all(4 <= i < TOKENIZER.vocabulary_size for i in ids[0])
     assert TOKENIZER.decode(ids) == [text]
-    assert TOKENIZER.encode([text], rate, seed) == ids
+    assert TOKENIZER.with_dropout(rate, seed).encode([text]) == ids
 
 
 @settings(max_examples=200, deadline=None)
 @given(TEXT | WORDY)
-def test_vanishing_dropout_is_the_usual_encoding(text):
+def test_tiny_dropout_changes_nothing(text):
     for tokenizer in (TOKENIZER, LOWERCASE):
-        assert tokenizer.encode([text], 1e-15, 0) == tokenizer.encode([text])
+        assert tokenizer.with_dropout(1e-15, 0).encode([text]) == tokenizer.encode([text])
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.text("aZéÜß Ωя中Ａ１ﬁ\t!\U0001f600", max_size=20) | WORDY)
-def test_lower_case_is_that_of_unicode(text):
+def test_lower_case_follows_unicode(text):
     (ids,) = LOWERCASE.encode([text])
     assert LOWERCASE.decode([ids]) == [unicodedata.normalize("NFKC", text.lower())]
-    assert LOWERCASE.encode([text.upper().replace("SS", "ß")], 0.5, 1) == LOWERCASE.encode([text.lower()], 0.5, 1)
+    assert LOWERCASE.with_dropout(0.5, 1).encode([text.upper().replace("SS", "ß")]) == LOWERCASE.with_dropout(
+        0.5, 1
+    ).encode([text.lower()])
     assert (TOKENIZER.lowercase, LOWERCASE.lowercase) == (False, True)
 
 
-def test_spaces_of_all_kinds_come_back():
+def test_spaces_of_all_kinds_are_preserved():
     texts = [" lead", "  two", "tail ", "a  b", " ", "", "\t", "a\nb", "a\r\nb", "\u2028", "\x00", "\u00a0a"]
     assert TOKENIZER.decode(TOKENIZER.encode(texts)) == texts
 
@@ -87,13 +89,13 @@ def test_text_like_a_special_token_is_plain_text(piece):
     corpus = [f"x{piece}y {piece} {piece}{piece}", *CORPUS[:200]] * 20
     for tokenizer in (TOKENIZER, train_tokenizer(corpus, 400)):
         for text in (piece, f"a{piece}b", f"a {piece} {piece}"):
-            for ids in (tokenizer.encode([text]), tokenizer.encode([text], 0.5, 0)):
+            for ids in (tokenizer.encode([text]), tokenizer.with_dropout(0.5, 0).encode([text])):
                 assert min(ids[0]) >= 4
                 assert tokenizer.decode(ids) == [text]
     assert TOKENIZER.encode(["<0x41>"]) != TOKENIZER.encode(["A"])
 
 
-def test_training_is_deterministic_and_a_saved_model_is_the_same(tmp_path):
+def test_training_and_saving_are_deterministic(tmp_path):
     assert train_tokenizer(iter(CORPUS), 400).model == TOKENIZER.model
     samples = [train_tokenizer(CORPUS, 300, max_sentences=150).model for _ in range(2)]
     assert samples[0] == samples[1] != train_tokenizer(CORPUS, 300).model
@@ -105,25 +107,27 @@ def test_training_is_deterministic_and_a_saved_model_is_the_same(tmp_path):
 
 
 def test_dropout_depends_on_the_seed_and_splits_more_the_higher_its_rate():
-    lengths = [sum(map(len, TOKENIZER.encode(CORPUS[:500], rate, 0))) for rate in (0.0, 0.1, 0.3, 0.9)]
+    lengths = [sum(map(len, TOKENIZER.with_dropout(rate, 0).encode(CORPUS[:500]))) for rate in (0.0, 0.1, 0.3, 0.9)]
     assert lengths == sorted(set(lengths))
     assert lengths[-1] > 2 * lengths[0]
-    assert TOKENIZER.encode(CORPUS[:50], 0.3, 0) != TOKENIZER.encode(CORPUS[:50], 0.3, 1)
-    assert TOKENIZER.encode(CORPUS[:50], 0.3, (0, 1)) != TOKENIZER.encode(CORPUS[:50], 0.3, (0, 2))
-    assert TOKENIZER.encode(CORPUS[:50], 0.3) != TOKENIZER.encode(CORPUS[:50], 0.3)
+    assert TOKENIZER.with_dropout(0.3, 0).encode(CORPUS[:50]) != TOKENIZER.with_dropout(0.3, 1).encode(CORPUS[:50])
+    assert TOKENIZER.with_dropout(0.3, (0, 1)).encode(CORPUS[:50]) != TOKENIZER.with_dropout(0.3, (0, 2)).encode(
+        CORPUS[:50]
+    )
+    assert TOKENIZER.with_dropout(0.3).encode(CORPUS[:50]) != TOKENIZER.with_dropout(0.3).encode(CORPUS[:50])
 
 
 def test_dropout_has_the_probabilities_of_the_paper():
-    # Three characters, two merges and so two rounds, with one possible merge each: count by hand.
+    # Three characters have two rounds with one possible merge each, which are easy to count by hand.
     tokenizer = train_tokenizer(["ab ab"], 265)
     assert tokenizer._processor.encode("ab", out_type=str) == ["\u2581ab"]
-    ids = tokenizer.encode(["ab"] * 20_000, 0.3, 0)
+    ids = tokenizer.with_dropout(0.3, 0).encode(["ab"] * 20_000)
     shares = [sum(len(row) == n for row in ids) / len(ids) for n in (3, 2, 1)]
     assert shares == pytest.approx([0.3, 0.7 * 0.3, 0.7 * 0.7], abs=0.015)
 
 
 def segmentation_by_the_book(word, scores, rate, rng):
-    """Algorithm 1 of Provilkov et al. (2020) as it stands there."""
+    """Implements algorithm 1 of Provilkov et al. (2020) literally."""
     symbols = list(word)
     while True:
         possible = [i for i, pair in enumerate(zip(symbols, symbols[1:])) if "".join(pair) in scores]
@@ -140,7 +144,7 @@ def test_dropout_follows_the_paper(rate):
     scores = {processor.id_to_piece(i): processor.get_score(i) for i in range(260, processor.vocab_size())}
     rng, draws = random.Random(0), 10_000
     expected = [segmentation_by_the_book("\u2581behind", scores, rate, rng) for _ in range(draws)]
-    ids = TOKENIZER.encode(["behind"] * draws, rate, 0)
+    ids = TOKENIZER.with_dropout(rate, 0).encode(["behind"] * draws)
     counts = [Counter(map(tuple, rows)) for rows in (map(processor.id_to_piece, ids), expected)]
     assert len(counts[1]) > 10
     for segmentation in counts[0] | counts[1]:
@@ -150,12 +154,14 @@ def test_dropout_follows_the_paper(rate):
 
 def test_dropout_is_the_same_in_another_process(tmp_path):
     TOKENIZER.save(tmp_path / "model")
-    code = f"from zoo.text.tokenizer import Tokenizer as T; print(T.load('model').encode({CORPUS[:20]}, 0.3, 7))"
+    code = (
+        f"from zoo.text.tokenizer import *; print(Tokenizer.load('model').with_dropout(0.3, 7).encode({CORPUS[:20]}))"
+    )
     command = [sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     options = dict(cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     output = subprocess.run(command, **options).stdout
-    assert output.strip() == str(TOKENIZER.encode(CORPUS[:20], 0.3, 7))
+    assert output.strip() == str(TOKENIZER.with_dropout(0.3, 7).encode(CORPUS[:20]))
 
 
 def test_special_ids_are_absent_from_decoded_text():
@@ -172,7 +178,7 @@ def test_wrong_arguments_are_explained():
     with pytest.raises(ValueError, match="list of strings.*'the dog'"):
         TOKENIZER.encode("the dog")
     with pytest.raises(ValueError, match=r"\[0, 1\).*dropout=1"):
-        TOKENIZER.encode(["the dog"], dropout=1)
+        TOKENIZER.with_dropout(1)
     with pytest.raises(ValueError, match=r"vocabulary_size=400.*Received: 400"):
         TOKENIZER.decode([[5, 400]])
     with pytest.raises(ValueError, match="vocabulary_size.*Received: -1"):
@@ -213,7 +219,7 @@ def test_impossible_vocabularies_are_explained():
     assert train_tokenizer(["a b"], 8000).vocabulary_size < 300
 
 
-def test_an_error_of_the_reader_comes_through():
+def test_errors_of_the_reader_are_raised():
     def reader():
         yield "text"
         raise OSError("disk on fire")

@@ -1,4 +1,4 @@
-"""Characters of words as numbers, in Python and in a graph; the layer that reads them."""
+"""Ids of the characters of words, in Python and in a graph, and the layer that encodes them."""
 
 import keras
 import numpy as np
@@ -14,7 +14,7 @@ WORDS = ["a", "", "naïve", "x" * LONGEST, "abcdefghi" + "-" * 5 + "rstuvwxyz", 
 
 
 def written(row):
-    """What can be read of the numbers of a word, for characters below the number of numbers."""
+    """Decodes the ids of a word whose characters have distinct ids."""
     return "".join("<" if i == BEGIN else ">" if i == END else chr(i - END - 1) for i in row if i)
 
 
@@ -25,7 +25,7 @@ def test_words_are_spelled():
     assert written(rows[3]) == f"<{WORDS[3]}>" and written(rows[4]) == "<abcdefghirstuvwxyz>"
 
 
-def test_they_are_the_same_in_a_graph():
+def test_the_graph_gives_the_same_characters():
     tf = pytest.importorskip("tensorflow")
     pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
     from zoo.tf.predictor_service import word_characters as in_graph
@@ -34,8 +34,8 @@ def test_they_are_the_same_in_a_graph():
     assert in_graph(tf.zeros([0], tf.string)).shape == (0, WIDTH)
 
 
-def test_each_token_has_those_of_its_word():
-    """Words of several tokens, sentences of several windows, one of none."""
+def test_each_token_has_the_characters_of_its_word():
+    """Tests words of several tokens, sentences of several windows, and an empty sentence."""
     tokenizer = WordPieceTokenizer(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "##b"])
     sentences = [["abb", "a", "abb", "ab"], [], ["zz"]]
     tokens, places, owners = encode_windows(sentences, tokenizer, 6)
@@ -45,7 +45,7 @@ def test_each_token_has_those_of_its_word():
     assert [written(row).strip("<>") for row in found.ids] == [word for row in expected for word in row]
 
 
-def test_the_layer_is_its_equation():
+def test_the_layer_computes_its_equation():
     layer = CharacterEncoder(6, 4)
     ids = np.stack([word_characters(WORDS[:4]), word_characters(WORDS[4:])])
     assert not np.any(keras.ops.convert_to_numpy(layer(ids))), "it begins with nothing"

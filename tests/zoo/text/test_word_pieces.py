@@ -1,4 +1,4 @@
-"""WordPiece by hand, and in the formats that it is read from."""
+"""WordPiece against results by hand, and its file formats."""
 
 import json
 
@@ -38,11 +38,11 @@ def pieces(text, **options):
         ("a'b", "a ' b"),
     ],
 )
-def test_text_is_cut_as_bert_does(text, expected):
+def test_pieces_equal_those_of_bert(text, expected):
     assert pieces(text) == expected.split()
 
 
-def test_case_and_accents_may_stay():
+def test_case_and_accents_can_be_kept():
     assert pieces("A café Cafe", lowercase=False) == ["A", "café", "[UNK]"]
     assert pieces("A café", lowercase=False, strip_accents=True) == ["A", "cafe"]
     assert pieces("A café", strip_accents=False) == ["a", "café"]

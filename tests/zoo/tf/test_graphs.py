@@ -1,4 +1,4 @@
-"""Graphs of functions that many threads call."""
+"""Graph functions called by several threads."""
 
 import threading
 import time
@@ -14,7 +14,7 @@ def test_threads_that_call_at_once_share_one_graph():
 
     def double(values):
         traced.append(threading.get_ident())
-        time.sleep(0.05)  # The others come in meanwhile.
+        time.sleep(0.05)  # Lets the other threads call meanwhile.
         return values * 2
 
     call = graph_function(double)

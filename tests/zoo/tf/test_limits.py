@@ -1,11 +1,11 @@
-"""What a call of an exported model may ask for."""
+"""Request limits of exported models."""
 
 import pytest
 import tensorflow as tf
 
 import zoo
 from zoo.limits import Limits
-from zoo.translation import serving
+from zoo.translation import export
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 
@@ -14,21 +14,21 @@ NAMES = ["classification/sst2", "labelling/masc-pos", "parsing/genia"]
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that is a second later whenever it is read."""
+    """Clock that advances by one second at each call."""
     seconds = tf.Variable(0.0, dtype=tf.float64)
     monkeypatch.setattr(tf, "timestamp", lambda: seconds.assign_add(1.0, read_value=True) - 1)
     return seconds
 
 
 def answering(service):
-    """The function `text -> answers` of a service of words or of texts."""
+    """Returns the function from texts to results of a service of words or of texts."""
     (function,) = service.signatures().values()
     words = service._strings()[0][0] == "words"
     return lambda text: function(tf.constant([text.split() if words else text]))
 
 
 def check_steps(call, seconds, clock, fewest):
-    """The clock is read at the start and before each step: an answer before the last one's time, none after it."""
+    """The clock is read at the start and before each step: a call succeeds if the limit is after the last reading."""
     call()
     last = int(clock.numpy()) - 1
     assert last >= fewest
@@ -43,14 +43,15 @@ def check_steps(call, seconds, clock, fewest):
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_a_search_ends_at_the_step_that_comes_too_late(beam_size, trained, clock):
-    search, seconds = {"beam_size": beam_size, "length_penalty": 0.6}, tf.Variable(1000.0, dtype=tf.float64)
-    service = serving._service(trained.translator, search, 1, False, False, Limits(max_seconds=seconds))
+def test_a_search_stops_at_the_time_limit(beam_size, trained, clock):
+    seconds = tf.Variable(1000.0, dtype=tf.float64)
+    search = {"beam_size": beam_size, "length_penalty": 0.6, "num_return": 1}
+    service = export.translation_service(trained.translator, Limits(max_seconds=seconds), search, False, False)
     check_steps(lambda: service.translate_ids(tf.constant([[5, 6, 3]])), seconds, clock, 4)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_call_ends_at_the_chunk_that_comes_too_late(name, clock, monkeypatch):
+def test_a_call_stops_at_the_time_limit(name, clock, monkeypatch):
     predictor, seconds = zoo.load(name), tf.Variable(1000.0, dtype=tf.float64)
     monkeypatch.setattr(predictor, "batch_tokens", 100)
     monkeypatch.setattr(predictor, "max_tokens", 60)
@@ -59,7 +60,7 @@ def test_a_call_ends_at_the_chunk_that_comes_too_late(name, clock, monkeypatch):
 
 
 @pytest.mark.parametrize("name", NAMES[:2])
-def test_a_text_over_the_limit_is_refused_and_the_next_is_answered(name):
+def test_a_text_over_the_limit_affects_no_other_call(name):
     answer = answering(zoo.load(name)._make_service(Limits(max_bytes=20)))
     with pytest.raises(tf.errors.InvalidArgumentError, match="A text may have at most 20 bytes. Cut it"):
         answer("ä" * 10 + " b")

@@ -1,4 +1,4 @@
-"""Masks over tokens: how many, which, what is shown instead; the same again for the same number."""
+"""Masked tokens: their number, kind and replacements, repeatable for the same batch."""
 
 import itertools
 import types
@@ -29,7 +29,7 @@ def masked(ids, number=0, seed=3):
     return {name: np.asarray(part) for name, part in TokenMasker(VOCABULARY, seed)(ids, number).items()}
 
 
-def test_how_many_of_which_tokens_are_hidden():
+def test_number_and_kind_of_masked_tokens():
     ids = rows(200)
     found = masked(ids)
     for row, shown, positions, labels in zip(ids, *(found[n] for n in ("token_ids", "positions", "labels"))):
@@ -49,7 +49,7 @@ def test_eighty_ten_ten():
     found = masked(ids)
     real = found["labels"] != NO_LABEL
     gold, shown = found["labels"][real], np.take_along_axis(found["token_ids"], found["positions"], 1)[real]
-    # Another token may by chance be the same: one of 45.
+    # The random token is the same by chance for one in 45.
     shares = {"mask": (shown == 10).mean(), "kept": (shown == gold).mean()}
     expected = {"mask": 0.8, "kept": 0.1 + 0.1 / 45}
     for name, share in expected.items():
@@ -60,7 +60,7 @@ def test_eighty_ten_ten():
     assert abs(places - 0.5) < 0.02, "all places alike"
 
 
-def test_the_number_decides():
+def test_masks_depend_on_the_number_of_the_batch():
     ids = rows(20)
     first, again, other, seeded = masked(ids), masked(ids), masked(ids, number=1), masked(ids, seed=4)
     np.testing.assert_array_equal(first["token_ids"], again["token_ids"])
@@ -74,7 +74,7 @@ def test_rows_of_special_tokens_alone():
 
 
 @pytest.mark.parametrize("start", [3, 9])
-def test_a_stream_goes_on_with_the_same_masks(start):
+def test_a_resumed_stream_has_the_same_masks(start):
     """In the same epoch and the next."""
     ids = rows(40)
     corpus = LabelledCorpus(TokenRows.of([row[row != 0] for row in ids]))

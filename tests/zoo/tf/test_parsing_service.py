@@ -1,4 +1,4 @@
-"""A SavedModel parses as its original: CKY in a graph, and brackets as strings."""
+"""A SavedModel parses like its parser: CKY in a graph, and brackets as strings."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from zoo.config import SpanParserConfig
 from zoo.models.span_parser import SpanParser
 from zoo.parsing import chart
 from zoo.parsing.predictor import TreeParser
-from zoo.parsing.trees import bracketed
+from zoo.parsing.trees import to_brackets
 from zoo.text.tokenizer import train_tokenizer
 from zoo.tf.parsing_service import best_trees
 
@@ -57,7 +57,7 @@ def test_sentences_are_parsed_as_by_the_parser(filters, tmp_path):
         width = max(map(len, sentences), default=0)
         filled = [[*words, *[""] * (width - len(words))] for words in sentences]
         found = parse(tf.constant(filled, tf.string, (len(sentences), width)))["trees"].numpy()
-        expected = [bracketed(tree) if tree else "" for tree in parser.parse(sentences)]
+        expected = [to_brackets(tree) if tree else "" for tree in parser.parse(sentences)]
         assert [tree.decode() for tree in found] == expected
         seen += "".join(expected)
     assert "(S (VP " in seen and "(ü " in seen and "(NP " in seen

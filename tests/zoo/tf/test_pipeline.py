@@ -39,7 +39,7 @@ def test_batches_arrive_unchanged_and_end(corpus):
         assert np.array_equal(got[2], expected[2])
 
 
-def test_resuming_behind_a_prefetching_dataset(corpus):
+def test_resuming_with_a_prefetching_dataset(corpus):
     stream = BatchStream(corpus, 70, seed=3)
     dataset = training_dataset(examples(stream), prefetch=8)
     consumed = list(itertools.islice(dataset.as_numpy_iterator(), 23))

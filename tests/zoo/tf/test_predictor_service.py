@@ -1,4 +1,4 @@
-"""A SavedModel classifies and tags as its original, in a process without this package."""
+"""A SavedModel classifies and labels like its predictor, also in a process without this package."""
 
 import json
 import os
@@ -39,7 +39,7 @@ VOCABULARIES = {
 
 
 def spread(model):
-    """Weights far enough from each other that labels differ."""
+    """Makes weights large enough for labels to differ."""
     model.build()
     rng = np.random.default_rng(4)
     for variable in model.trainable_variables:
@@ -78,8 +78,18 @@ def filled(sentences):
     return [[*words, *[""] * (width - len(words))] for words in sentences]
 
 
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
-@pytest.mark.parametrize("ngrams", [0, 2])
+SLOW = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "ngrams"),
+    [
+        ("subwords", 2),
+        ("word pieces", 0),
+        pytest.param("subwords", 0, marks=SLOW),
+        pytest.param("word pieces", 2, marks=SLOW),
+    ],
+)
 def test_texts_are_classified_as_by_the_classifier(vocabulary, ngrams, tmp_path):
     original = classifier(vocabulary, ngrams=ngrams)
     classify = served(original, tmp_path / "model")["serving_default"]
@@ -92,8 +102,8 @@ def test_texts_are_classified_as_by_the_classifier(vocabulary, ngrams, tmp_path)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
-def test_pairs_are_cut_as_by_the_classifier(vocabulary, tmp_path):
-    """All lengths on either side."""
+def test_pairs_are_truncated_as_by_the_classifier(vocabulary, tmp_path):
+    """Tests all lengths on both sides."""
     original = classifier(vocabulary, num_texts=2)
     classify = served(original, tmp_path / "model")["serving_default"]
     pairs = [("te " * i, "lo " * j) for i in range(0, 16, 3) for j in range(0, 16, 2)]
@@ -102,8 +112,15 @@ def test_pairs_are_cut_as_by_the_classifier(vocabulary, tmp_path):
     np.testing.assert_allclose(found["probabilities"], original.probabilities(pairs), atol=1e-5)
 
 
-@pytest.mark.parametrize("filters", [0, 8])
-@pytest.mark.parametrize("vocabulary", VOCABULARIES)
+@pytest.mark.parametrize(
+    ("vocabulary", "filters"),
+    [
+        ("subwords", 0),
+        ("word pieces", 8),
+        pytest.param("subwords", 8, marks=SLOW),
+        pytest.param("word pieces", 0, marks=SLOW),
+    ],
+)
 def test_words_are_tagged_as_by_the_tagger(vocabulary, filters, tmp_path):
     original = tagger(vocabulary, filters)
     tag = served(original, tmp_path / "model")["serving_default"]
@@ -137,10 +154,10 @@ print(json.dumps([[l.decode() for l in labels[0].numpy()],
 
 
 @pytest.mark.parametrize("make", [classifier, tagger])
-def test_what_answers_otherwise_is_not_kept(make, tmp_path, monkeypatch):
+def test_an_export_with_other_results_is_not_kept(make, tmp_path, monkeypatch):
     original = make("subwords")
     own = original.softmax
     monkeypatch.setattr(original, "softmax", lambda *ids: own(*ids)[..., ::-1])
-    with pytest.raises(RuntimeError, match="differs from its model for .*so it was not kept"):
+    with pytest.raises(RuntimeError, match="differs from its model for .*so it was deleted"):
         original.export(tmp_path / "model")
     assert not os.listdir(tmp_path)

@@ -1,5 +1,6 @@
-"""Segments in a graph are those of Python, and so is what is made of them."""
+"""Splitting and joining in a graph equals that in Python."""
 
+import functools
 import random
 
 import pytest
@@ -29,14 +30,21 @@ TEXTS = ["", " ", "\n", " \r\n \n", "a", "\na\n", " a\r\n\r\nb ", "漢" * 50, ".
 TEXTS += [random_text(random.Random(seed)) for seed in range(150)]
 
 
-@pytest.fixture(scope="module", params=[7, 12, 40, 1000])
+@functools.cache
+def graph(max_tokens):
+    """Returns one graph for all numbers of texts."""
+    signature = [tf.TensorSpec([None], tf.string)]
+    return tf.function(lambda texts: split_texts(texts, GRAPH, max_tokens), input_signature=signature)
+
+
+@pytest.fixture(scope="module", params=[7, 40, 1000])
 def both(request):
-    """(max_tokens, segments of Python, segments of the graph)."""
-    graph = tf.function(lambda texts: split_texts(texts, GRAPH, request.param))
-    return request.param, [split_text(text, PYTHON, request.param) for text in TEXTS], graph(tf.constant(TEXTS))
+    """Returns (max_tokens, segments in Python, segments in the graph)."""
+    max_tokens = request.param
+    return max_tokens, [split_text(text, PYTHON, max_tokens) for text in TEXTS], graph(max_tokens)(tf.constant(TEXTS))
 
 
-def test_the_segments_are_those_of_python(both):
+def test_segments_equal_those_of_python(both):
     max_tokens, expected, found = both
     rows = found.parts.merge_dims(1, 2).to_list()
     assert [[part.decode() for part in row] for row in rows] == [[part.text for part in parts] for parts in expected]
@@ -57,8 +65,8 @@ def test_translations_are_joined_as_in_python(both):
         assert text.decode() == join_segments(parts, [[Candidate(f"<{part}>")] for part in upper], Candidate)[0].text
 
 
-def test_single_texts_and_broken_bytes():
-    one = tf.function(lambda texts: split_texts(texts, GRAPH, 40))
+def test_single_texts_and_invalid_bytes():
+    one = graph(40)
     for text in TEXTS[:20]:
         found = one(tf.constant([text])).parts.merge_dims(1, 2).to_list()[0]
         assert [part.decode() for part in found] == [part.text for part in split_text(text, PYTHON, 40)]

@@ -1,4 +1,4 @@
-"""The vocabulary in a graph is the vocabulary in Python, and goes into a SavedModel."""
+"""The tokenizer in a graph equals that in Python, and can be saved in a SavedModel."""
 
 import gzip
 import itertools
@@ -23,7 +23,7 @@ RANDOM = random.Random(0)
 
 
 def random_text():
-    """Words, spaces, special tokens and characters of all planes."""
+    """Makes texts of words, spaces, special tokens and characters of all planes."""
     parts = []
     for _ in range(RANDOM.randrange(12)):
         character = chr(RANDOM.choice([*range(1, 0xD800, 97), *range(0xE000, 0x110000, 4099)]))
@@ -44,13 +44,13 @@ def test_ids_and_texts_equal_those_of_python():
     assert batch.dtype == tf.int32 and batch.numpy().tolist() == source_batch(rows).tolist()
 
 
-def test_lower_case_is_that_of_python():
+def test_lower_case_equals_that_of_python():
     python = train_tokenizer(TEXTS, 2000, lowercase=True)
     texts = [*TEXTS, *map(str.upper, TEXTS)]
     assert tokenizers.GraphTokenizer(python).encode(tf.constant(texts)).to_list() == python.encode(texts)
 
 
-def test_words_are_those_of_python():
+def test_words_equal_those_of_python():
     rows = PYTHON.encode(TEXTS)
     numbers = tf.function(lambda texts: GRAPH.word_numbers(GRAPH.encode(texts)))(tf.constant(TEXTS)).to_list()
     for row, found in zip(rows, numbers, strict=True):
@@ -58,7 +58,7 @@ def test_words_are_those_of_python():
         assert found == [word for word, (first, last) in enumerate(spans) for _ in range(first, last)]
 
 
-def test_setting_a_seed_leaves_traced_functions_alone():
+def test_setting_a_seed_keeps_traced_functions_valid():
     encode, decode = tf.function(GRAPH.encode), tf.function(GRAPH.decode)
     ids = encode(tf.constant(TEXTS))
     texts = decode(ids)
@@ -67,7 +67,7 @@ def test_setting_a_seed_leaves_traced_functions_alone():
     assert decode(ids).numpy().tolist() == texts.numpy().tolist()
 
 
-def test_decoding_leaves_special_ids_out():
+def test_decoding_ignores_special_ids():
     ids = PYTHON.encode(["the dog"])[0]
     rows = [[2, *ids, 3, 0, 0], [2, 3] + [0] * (len(ids) + 2), [ids[0], 1, 0, *ids[1:], 0, 0]]
     assert GRAPH.decode(tf.constant(rows)).numpy().tolist() == [b"the dog", b"", b"the dog"]

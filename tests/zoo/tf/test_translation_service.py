@@ -1,4 +1,4 @@
-"""A SavedModel translates as its translator, in a process without this package."""
+"""A SavedModel translates like its translator, also in a process without this package."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from fresh_process import last_line
 
 from zoo.limits import Limits
 from zoo.serving.saved_model import CARD
-from zoo.translation import alignment, serving, task
+from zoo.translation import alignment, export, task
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 
@@ -47,25 +47,26 @@ def test_texts_are_translated_as_by_the_translator(texts, served, trained):
         assert np.isneginf(scores[len(candidates) :]).all()
 
 
-def test_a_text_over_the_limit_is_refused_and_the_next_is_answered(served):
+def test_a_text_over_the_limit_affects_no_other_call(served):
     translate = served["serving_default"]
     with pytest.raises(tf.errors.InvalidArgumentError, match="at most 100000 bytes"):
         translate(tf.constant(["mano tek", "x" * 100_001]))
     assert strings(translate(tf.constant(["mano tek"]))["translations"])[0]
 
 
-def test_a_limit_of_time_is_that_of_what_was_written(trained, tmp_path):
+def test_an_export_that_exceeds_its_time_limit_is_not_kept(trained, tmp_path):
     card = trained.translator.export(tmp_path / "model", max_seconds=60, text=False)
     assert card["limits"] == {"max_bytes": 100_000, "max_seconds": 60}
-    with pytest.raises(ValueError, match="was not kept.*at most 1e-06 seconds"):
+    with pytest.raises(ValueError, match="at most 1e-06 seconds.*it was deleted"):
         trained.translator.export(tmp_path / "hasty", max_seconds=1e-6, text=False)
     assert os.listdir(tmp_path) == ["model"]
 
 
 def test_texts_too_long_to_align_have_no_links(trained, tmp_path, monkeypatch):
-    """One of them in the middle of a call, by the service and by the translator."""
-    monkeypatch.setattr(alignment, "LONGEST", 30)
-    service = serving._service(trained.translator, {"beam_size": 1, "length_penalty": 0}, 1, True, True, Limits())
+    """Tests a long text between others, with the service and with the translator."""
+    monkeypatch.setattr(alignment, "MAX_ALIGNED_TOKENS", 30)
+    search = {"beam_size": 1, "length_penalty": 0, "num_return": 1}
+    service = export.translation_service(trained.translator, Limits(), search, alignments=True, text=True)
     texts = ["mano tek", "niva gat " * 40, "luri soba pim."]
     found = service.translate(tf.constant(texts))
     links = strings(found["alignments"])
@@ -116,7 +117,7 @@ print(json.dumps([[text.decode() for text in batch["translations"].numpy()] for 
     assert [text for (text,) in single] == whole
 
 
-def test_the_card_has_the_score_of_what_was_written(exported, trained, corpus):
+def test_the_card_has_the_score_of_the_export(exported, trained, corpus):
     folder, card = exported
     assert json.loads((folder / CARD).read_text("utf-8")) == card
     bleu, chrf = card["exported_scores"]
@@ -127,18 +128,18 @@ def test_the_card_has_the_score_of_what_was_written(exported, trained, corpus):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["a probe", "the score"])
-def test_what_does_not_translate_alike_is_not_kept(fault, trained, corpus, tmp_path, monkeypatch):
-    real = serving.served_translate
+def test_an_export_with_other_translations_is_not_kept(fault, trained, corpus, tmp_path, monkeypatch):
+    real = export.load_exported
 
     def faulty(*arguments):
         def served(texts):
             found = real(*arguments)(texts)
-            return found if fault == "the score" and len(texts) == len(serving._PROBES) else ["no"] * len(found)
+            return found if fault == "the score" and len(texts) == len(export._PROBES) else ["no"] * len(found)
 
         return served
 
-    monkeypatch.setattr(serving, "served_translate", faulty)
-    with pytest.raises(RuntimeError, match="so it was not kept"):
+    monkeypatch.setattr(export, "load_exported", faulty)
+    with pytest.raises(RuntimeError, match="so it was deleted"):
         trained.translator.export(tmp_path / "model", text=False, pairs=corpus.test[:10])
     assert not os.listdir(tmp_path)
 
@@ -150,6 +151,6 @@ def test_impossible_exports_are_refused(trained, tmp_path):
         trained.translator.export(tmp_path / "there")
     with pytest.raises(ValueError, match="`num_return` from 1 to `beam_size`"):
         trained.translator.export(tmp_path / "new", num_return=5)
-    with pytest.raises(ValueError, match="Alignments are between words"):
+    with pytest.raises(ValueError, match="`alignments` are between words"):
         trained.translator.export(tmp_path / "new", alignments=True, text=False)
     assert os.listdir(tmp_path) == ["there"] and os.listdir(tmp_path / "there") == ["thesis.txt"]

@@ -1,4 +1,4 @@
-"""A training stops at the update that is not finite and says what it was; nothing is lost."""
+"""Tests of updates that are not finite: training stops, names the cause, and keeps the weights before."""
 
 import itertools
 
@@ -11,11 +11,11 @@ from trainer_checks import UPDATES, Bag, assert_same, batch_of, history, train, 
 
 from zoo.storage.arrays import load_arrays, named_arrays
 
-MARK = 1  # An id that the batches have nowhere.
+MARK = 1  # An id that is not in the batches.
 
 
 class Poison(keras.layers.Layer):
-    """Changes nothing, but where a row is marked its output, or the gradient of its weight, is NaN."""
+    """Identity layer whose output, or the gradient of whose weight, is NaN for marked rows."""
 
     def __init__(self, where, **kwargs):
         super().__init__(**kwargs)
@@ -53,7 +53,7 @@ def make(where):
 
 
 def batches_with_a_mark(update):
-    """The last row of one update is marked."""
+    """Yields batches, in which the last row of one update is marked."""
     for number, batch in enumerate(whole_batches(), start=1):
         if number == update:
             batch = {name: side.copy() for name, side in batch.items()}
@@ -64,12 +64,12 @@ def batches_with_a_mark(update):
 @pytest.mark.parametrize(
     ("where", "message"),
     [
-        ("output", "first so in the output of layer bag/poison, a Poison"),
-        ("gradient", "first so in the gradient of bag/poison/weight"),
+        ("output", "first in the output of layer bag/poison, a Poison"),
+        ("gradient", "first in the gradient of bag/poison/weight"),
     ],
 )
 @pytest.mark.parametrize("micro_batch_tokens", [0, pytest.param(32, marks=pytest.mark.slow)])
-def test_what_is_not_finite_stops_the_training_there(tmp_path, where, message, micro_batch_tokens):
+def test_nonfinite_update_stops_training(tmp_path, where, message, micro_batch_tokens):
     place = r" \(micro-batch 1\)" if micro_batch_tokens else ""
     changes = {"steps": 8, "evaluate_every": 2, "micro_batch_tokens": micro_batch_tokens}
     model = make(where)
@@ -80,12 +80,12 @@ def test_what_is_not_finite_stops_the_training_there(tmp_path, where, message, m
     assert all(np.isfinite(array).all() for array in kept.values())
     _, before = train(make(where), whole_batches(), tmp_path / "five", **{**changes, "steps": 5, "average": 1})
     assert_same(named_arrays(model), before)
-    # Without the mark the run goes on as if nothing had been.
+    # Without the mark, the run resumes with the same result.
     _, found = train(make(where), itertools.islice(whole_batches(), 4, None), tmp_path / "run", **changes)
     assert_same(found, train(make(where), whole_batches(), tmp_path / "whole", **changes)[1])
 
 
-def test_the_replica_is_named(tmp_path):
+def test_nonfinite_update_names_replica(tmp_path):
     with mirrored().scope():
         model = make("output")
     rows = len(batch_of(UPDATES[0])["source"])
@@ -94,7 +94,7 @@ def test_the_replica_is_named(tmp_path):
         train(model, batches_with_a_mark(1), tmp_path)
 
 
-def test_weights_that_are_not_finite_are_found_before_the_next_loss(tmp_path):
-    """An update so large that weights overflow, though the loss and all gradients were finite."""
+def test_nonfinite_weights_are_detected_at_once(tmp_path):
+    """Weights overflow in a large update whose loss and gradients are finite."""
     with pytest.raises(FloatingPointError, match="Update 1 is not finite: .* perhaps the update was too large"):
         train(make("output"), whole_batches(), tmp_path, peak_learning_rate=3e38, warmup_steps=1)

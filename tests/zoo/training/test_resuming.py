@@ -1,4 +1,4 @@
-"""An interrupted run ends as one without a break, on TensorFlow and on JAX."""
+"""Tests of resuming: an interrupted run has the result of an uninterrupted one, on TensorFlow and on JAX."""
 
 import errno
 import itertools
@@ -31,10 +31,10 @@ from zoo.training.trainer import Trainer
 
 
 @pytest.mark.parametrize("micro_batch_tokens", [0, 32])
-def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, micro_batch_tokens):
+def test_interrupted_run_resumes_bit_for_bit(tmp_path, micro_batch_tokens):
     changes = {"steps": 12, "micro_batch_tokens": micro_batch_tokens}
     through, expected = run_interrupted(lambda: make(dropout=0.3), tmp_path / "a", [], **changes)
-    # Fails in the first stretch, then in the second of a run that begins anew, then in the third of the next.
+    # Interrupted at its first evaluation; the new run at its second; the next run at its third.
     resumed, found = run_interrupted(lambda: make(dropout=0.3), tmp_path / "b", [1, 2, 3], **changes)
     assert through.position[0] >= 1, "the runs should see more than one epoch"
     assert (resumed.step, resumed.position) == (through.step, through.position)
@@ -48,7 +48,7 @@ def test_an_interrupted_run_ends_with_the_same_bits(tmp_path, micro_batch_tokens
     assert without_speed[0] == without_speed[1] and len(without_speed[0]) == 6
 
 
-def test_dropout_is_on_in_the_tests_above(tmp_path):
+def test_dropout_is_active_in_these_tests(tmp_path):
     def without():
         model = make(dropout=0.3)
         model.dropout.rate = 0.0
@@ -62,8 +62,8 @@ def test_dropout_is_on_in_the_tests_above(tmp_path):
 
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4, 7, 11])
-def test_a_full_disk_stops_a_run_and_harms_nothing(number, tmp_path, monkeypatch):
-    """At the n-th file that is written; with room again, the run ends with the bits of one without a break."""
+def test_full_disk_raises_and_run_resumes(number, tmp_path, monkeypatch):
+    """The disk is full at the n-th written file; with free space, the run resumes with the same result."""
     _, expected = run_interrupted(lambda: make(dropout=0.3), tmp_path / "whole", [])
     fsync, calls = os.fsync, itertools.count(1)
 
@@ -74,14 +74,14 @@ def test_a_full_disk_stops_a_run_and_harms_nothing(number, tmp_path, monkeypatch
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(OSError, match=r"safetensors could not be written|log\.jsonl could not be written") as told:
+        with pytest.raises(OSError, match=r"safetensors could not be written|log\.jsonl could not be written") as error:
             run_interrupted(lambda: make(dropout=0.3), tmp_path / "run", [])
-    assert told.value.errno == errno.ENOSPC and not [*tmp_path.glob("run/**/*.part")]
+    assert error.value.errno == errno.ENOSPC and not [*tmp_path.glob("run/**/*.part")]
     _, found = run_interrupted(lambda: make(dropout=0.3), tmp_path / "run", [])
     assert_same(found, expected)
 
 
-def test_a_finished_run_is_not_trained_again(tmp_path):
+def test_finished_run_is_not_trained_again(tmp_path):
     _, expected = train(make(), whole_batches(), tmp_path)
     trainer = Trainer(make(seed=2), CONFIG, tmp_path)
     assert trainer.step == 6
@@ -89,24 +89,24 @@ def test_a_finished_run_is_not_trained_again(tmp_path):
     assert_same(named_arrays(trainer.model), load_arrays(tmp_path / "step-0000006.safetensors")[0])
 
 
-def test_the_state_of_another_model_is_refused(tmp_path):
+def test_state_of_another_model_raises(tmp_path):
     train(make(), whole_batches(), tmp_path)
-    with pytest.raises(ValueError, match="state-0000006.safetensors is the state of another model or optimiser"):
+    with pytest.raises(ValueError, match="state-0000006.safetensors is the state of another model or optimizer"):
         Trainer(make_real(dropout=False), CONFIG, tmp_path)
 
 
 @pytest.mark.parametrize("damage", [lambda content: content[:-10], lambda content: content[:-7] + b"x" + content[-6:]])
-def test_a_damaged_state_leaves_an_older_one(tmp_path, damage):
-    """Truncated or altered: the run goes on from the generation before, to the same weights."""
+def test_damaged_state_falls_back_to_older_one(tmp_path, damage):
+    """The newest state is truncated or altered: the run resumes from the one before, with the same result."""
     _, expected = run_interrupted(lambda: make(dropout=0.3), tmp_path / "whole", [])
     run_interrupted(lambda: make(dropout=0.3), tmp_path / "cut", [], steps=4)
     folder = tmp_path / "cut"
     newest = folder / "state-0000004.safetensors"
     newest.write_bytes(damage(newest.read_bytes()))
-    with pytest.warns(UserWarning, match="state-0000004.safetensors .* Going on from state-0000002.safetensors"):
+    with pytest.warns(UserWarning, match="state-0000004.safetensors .* Resuming from state-0000002.safetensors"):
         trainer = Trainer(make(dropout=0.3), CONFIG, folder)
     assert trainer.step == 2
-    with pytest.warns(UserWarning, match="Going on from"):
+    with pytest.warns(UserWarning, match="Resuming from"):
         assert_same(run_interrupted(lambda: make(dropout=0.3), folder, [])[1], expected)
     for path in folder.glob("state-*"):
         path.write_bytes(damage(path.read_bytes()))
@@ -118,7 +118,7 @@ def test_a_damaged_state_leaves_an_older_one(tmp_path, damage):
         Trainer(make(dropout=0.3), CONFIG, folder)
 
 
-def test_one_process_trains_in_a_folder(tmp_path):
+def test_folder_lock_excludes_other_processes(tmp_path):
     message = f"in use by another process, {os.getpid()} on .* nothing was changed"
     with folder_lock(tmp_path), pytest.raises(ValueError, match=message), folder_lock(tmp_path):
         pass
@@ -130,13 +130,13 @@ def test_one_process_trains_in_a_folder(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_runs_end_with_the_same_bits(tmp_path):
-    """A few kills; `python tests/kill_checks.py --kills 50` makes more."""
-    kill_checks.check(3, 1, tmp_path)
+def test_killed_runs_resume_bit_for_bit(tmp_path):
+    """Runs two kills; `python tests/long/kill_checks.py --kills 50` runs more."""
+    kill_checks.check(2, 1, tmp_path)
 
 
 def run_on_jax(folder):
-    """What the test below runs in a process of its own."""
+    """Code that the test below runs in a separate process."""
     assert keras.backend.backend() == "jax"
     folder = pathlib.Path(folder)
     _, whole = train(make(eager=False), whole_batches(), folder / "whole", steps=3)
@@ -159,9 +159,10 @@ def run_on_jax(folder):
 @pytest.mark.slow
 def test_training_on_jax(tmp_path):
     code = f"import runpy; runpy.run_path({__file__!r})['run_on_jax']({str(tmp_path)!r})"
-    root = pathlib.Path(__file__).parents[2]
+    root = pathlib.Path(__file__).parents[3]
     jax = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
-    environment = {**os.environ, **jax, "PYTHONPATH": os.pathsep.join([str(root), str(root / "tests")])}
+    path = os.pathsep.join(str(root / name) for name in ("", "tests", "tests/long"))
+    environment = {**os.environ, **jax, "PYTHONPATH": path}
     command = [sys.executable, "-W", "error", "-c", code]
     result = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=root, timeout=300)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""Training: accumulated is as good as whole, and what is reported is what happened."""
+"""Tests of the trainer: accumulation, reported figures, checkpoints, patience."""
 
 import dataclasses
 import itertools
@@ -26,8 +26,8 @@ from zoo.training.trainer import Trainer, micro_batches, teacher_forced
 
 
 @pytest.mark.parametrize(("micro_batch_tokens", "parts"), [pytest.param(32, 2, marks=pytest.mark.slow), (16, 4)])
-def test_accumulated_updates_are_whole_updates(micro_batch_tokens, parts, tmp_path):
-    """Of 6 pairs, 4 parts leave one with padding alone, which neither harms nor counts."""
+def test_accumulated_updates_equal_whole_updates(micro_batch_tokens, parts, tmp_path):
+    """With 4 micro-batches of 6 pairs, one has padding only, which must not count."""
     before = named_arrays(make_real(dropout=False))
     _, whole = train(make_real(dropout=False), whole_batches(), tmp_path / "whole")
     changes = {"micro_batch_tokens": micro_batch_tokens}
@@ -39,8 +39,8 @@ def test_accumulated_updates_are_whole_updates(micro_batch_tokens, parts, tmp_pa
     np.testing.assert_allclose(*losses, rtol=1e-5)
 
 
-def test_a_run_goes_on_with_micro_batches_of_another_size(tmp_path):
-    """As on a machine with more devices or less memory: the batches are the same, and so is the state."""
+def test_run_resumes_with_other_micro_batches(tmp_path):
+    """As on a machine with more devices or less memory: batches and state stay the same."""
     _, expected = train(make(), whole_batches(), tmp_path / "through")
     train(make(), whole_batches(), tmp_path / "run", steps=2, micro_batch_tokens=16)
     for steps, micro_batch_tokens in ((4, 32), (6, 0)):
@@ -67,9 +67,9 @@ def test_micro_batches_are_parts_of_the_batch():
 
 
 @pytest.mark.parametrize("micro_batch_tokens", [0, 32])
-def test_the_reported_loss_is_the_mean_over_updates_of_the_mean_over_tokens(tmp_path, micro_batch_tokens):
+def test_reported_loss_is_mean_over_updates(tmp_path, micro_batch_tokens):
     model = make()
-    # A rate so small that the model stays what it is.
+    # The rate is so small that the model does not change.
     small = {"peak_learning_rate": 1e-9, "steps": 3, "evaluate_every": 3, "label_smoothing": 0.2}
     train(model, whole_batches(), tmp_path, micro_batch_tokens=micro_batch_tokens, **small)
     losses = []
@@ -82,7 +82,7 @@ def test_the_reported_loss_is_the_mean_over_updates_of_the_mean_over_tokens(tmp_
     assert history(tmp_path)[0]["train_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
 
 
-def test_every_dropout_of_the_real_model_is_on_in_training_and_off_in_evaluation(tmp_path):
+def test_dropout_is_active_in_training_only(tmp_path):
     def draws(model):
         return [int(np.asarray(v)[1]) for v in model.variables if "seed_generator_state" in v.path]
 
@@ -102,7 +102,7 @@ def test_every_dropout_of_the_real_model_is_on_in_training_and_off_in_evaluation
     assert all(2 <= count <= 4 for count in seen[0]) and [2 * count for count in seen[0]] == seen[1]
 
 
-def test_the_last_stretch_may_be_shorter(tmp_path):
+def test_last_evaluation_interval_may_be_shorter(tmp_path):
     for name, steps, updates in (("short", 1, [1]), ("odd", 5, [2, 4, 5])):
         trainer, _ = train(make(), whole_batches(), tmp_path / name, steps=steps)
         assert int(trainer.model.optimizer.iterations) == trainer.step == steps
@@ -118,7 +118,7 @@ def checkpoints(folder):
     return sorted(path.name for path in folder.glob("step-*"))
 
 
-def test_the_best_is_kept_and_the_last_are_averaged(tmp_path):
+def test_best_checkpoint_and_average(tmp_path):
     kept = []
 
     def evaluate(model):
@@ -134,13 +134,13 @@ def test_the_best_is_kept_and_the_last_are_averaged(tmp_path):
     assert checkpoints(tmp_path) == [f"step-{step:07d}.safetensors" for step in (4, 6, 8)]
 
 
-def test_an_average_of_one_is_the_last_checkpoint(tmp_path):
+def test_average_of_one_is_last_checkpoint(tmp_path):
     trainer, last = train(make(), whole_batches(), tmp_path, average=1)
     assert_same(last, named_arrays(trainer.model))
     assert checkpoints(tmp_path) == ["step-0000006.safetensors"]
 
 
-def test_a_score_that_is_no_number_is_never_the_best_for_long(tmp_path):
+def test_nan_score_is_replaced_as_best(tmp_path):
     trainer, _ = train(make(), whole_batches(), tmp_path, scripted([float("nan"), 1.0, float("nan")]))
     assert trainer.facts["best_step"] == 4
 
@@ -149,22 +149,22 @@ def test_a_score_that_is_no_number_is_never_the_best_for_long(tmp_path):
     ("patience", "steps"),
     [(1, 6), (2, 8), (3, 14), (0, 14)],
 )
-def test_patience_counts_looks_without_a_better_score(tmp_path, patience, steps):
+def test_patience_counts_evaluations_without_improvement(tmp_path, patience, steps):
     scores = [1, 2, 2, 1, 3, 2, 1]
     trainer, _ = train(make(), whole_batches(), tmp_path, scripted(scores), steps=14, patience=patience)
     assert trainer.step == steps
-    # Started again, it still has none.
+    # A resumed run stops at once.
     again = Trainer(make(), trainer.config, tmp_path, scripted([9] * 9))
     again.fit(iter([]))
     assert again.step == steps
 
 
-def test_without_a_score_patience_has_no_meaning(tmp_path):
+def test_patience_is_ignored_without_score(tmp_path):
     trainer, _ = train(make(), whole_batches(), tmp_path, patience=1)
     assert trainer.step == 6
 
 
-def test_the_log_has_a_line_for_each_look(tmp_path, capsys):
+def test_log_has_line_for_each_evaluation(tmp_path, capsys):
     train(make(), whole_batches(), tmp_path, scripted([1.0, 2.0, 3.0]))
     lines = history(tmp_path)
     assert [(line["step"], line["score"], line["dev_loss"]) for line in lines] == [
@@ -182,7 +182,7 @@ def test_the_log_has_a_line_for_each_look(tmp_path, capsys):
     ]
 
 
-def test_a_bad_corpus_is_a_value_error(tmp_path):
+def test_invalid_corpus_raises(tmp_path):
     trainer = Trainer(make(), CONFIG, tmp_path)
     with pytest.raises(ValueError, match="`batch_tokens` must hold the longest row"):
         trainer.fit(BatchStream(corpus(), 4, seed=0))

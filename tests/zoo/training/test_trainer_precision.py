@@ -1,4 +1,4 @@
-"""Training in half precision."""
+"""Tests of training in half precision."""
 
 import dataclasses
 import itertools
@@ -15,7 +15,7 @@ from zoo.training.trainer import Trainer
 
 @pytest.fixture(scope="module")
 def whole_losses(tmp_path_factory):
-    """What float32 comes to."""
+    """Losses of training in float32."""
     folder = tmp_path_factory.mktemp("whole")
     train(make(eager=False), whole_batches(), folder, steps=60, evaluate_every=20)
     return [line["train_loss"] for line in history(folder)]
@@ -34,8 +34,8 @@ def test_half_precision_trains(tmp_path, whole_losses, precision, micro_batch_to
     np.testing.assert_allclose(losses, whole_losses, rtol=0.02)
 
 
-def test_an_overflow_costs_an_update_and_nothing_else(tmp_path):
-    """The loss scale is lowered, weights stay finite, and steps and positions go on as the data does."""
+def test_overflow_skips_one_update_only(tmp_path):
+    """The loss scale decreases, weights stay finite, and steps and positions follow the data."""
     model = make(dtype="mixed_float16")
     config = dataclasses.replace(CONFIG, precision="mixed_float16", steps=8)
     trainer = Trainer(model, config, tmp_path)
@@ -50,7 +50,7 @@ def test_an_overflow_costs_an_update_and_nothing_else(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_real_model_trains_in_half_precision_with_accumulation(tmp_path):
+def test_transformer_trains_in_half_precision_with_accumulation(tmp_path):
     model = make_real(dropout=True, precision="mixed_float16")
     _, mean = train(model, whole_batches(), tmp_path, precision="mixed_float16", micro_batch_tokens=32, steps=4)
     assert all(np.isfinite(array).all() for array in mean.values())

@@ -1,4 +1,4 @@
-"""Alignments of a translator that translates word for word."""
+"""Tests of the alignments of a translator that translates word by word."""
 
 import numpy as np
 import pytest
@@ -14,16 +14,16 @@ def alignments(trained, corpus):
     return [*zip(sources, targets, trained.translator.align(sources, targets))]
 
 
-def test_words_and_shapes(alignments):
+def test_alignment_words_and_shapes(alignments):
     for source, target, found in alignments:
         assert found.source_words == source.split() and found.target_words == target.split()
         assert found.weights.shape == (len(target.split()), len(source.split()))
         assert found.weights.dtype == np.float32
 
 
-def test_weights_are_shares_of_attention(alignments):
+def test_weights_sum_to_one(alignments):
     sums = np.concatenate([found.weights.sum(1) for *_, found in alignments])
-    assert sums.min() > 0 and sums.max() <= 1 + 1e-5, "what is missing looks at the end token"
+    assert sums.min() > 0 and sums.max() <= 1 + 1e-5, "the rest is attention to the end token"
     assert sums.mean() > 0.5
 
 
@@ -33,14 +33,14 @@ def test_most_links_are_right(alignments):
     assert np.mean([s == t for s, t in links]) > 0.7
 
 
-def test_words_of_several_pieces_are_put_together(trained):
+def test_subwords_are_joined_to_words(trained):
     [found] = trained.translator.align(["mano zzyzx tek"], ["Brund Qwx ølk"])
     assert found.source_words == ["mano", "zzyzx", "tek"] and found.target_words == ["Brund", "Qwx", "ølk"]
     assert found.weights.shape == (3, 3) and (found.weights.sum(1) <= 1 + 1e-5).all()
 
 
-def test_pieces_are_summed_over_the_source_and_averaged_over_the_target(trained):
-    """Against the attention itself, taken from the decoder with nothing put together."""
+def test_subword_attention_is_summed_and_averaged(trained):
+    """Compares with the attention between subwords in the decoder."""
     translator = trained.translator
     source, target = "mano zzyzx tek", "Brund Qwx"
     [found] = translator.align([source], [target])
@@ -56,7 +56,7 @@ def test_pieces_are_summed_over_the_source_and_averaged_over_the_target(trained)
         np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_a_picture_shows_every_word(tmp_path):
+def test_drawing_shows_every_word(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     weights = np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]], "float32")
     Alignment(["où", "est", "$\\x$"], ["wo", "Haus"], weights).draw(tmp_path / "picture.svg")
@@ -64,38 +64,38 @@ def test_a_picture_shows_every_word(tmp_path):
     assert all(f"<!-- {word} -->" in picture for word in ("où", "est", "$\\x$", "wo", "Haus"))
     with pytest.raises(ValueError, match="'jpg2' is not supported|not supported"):
         Alignment(["a"], ["b"], weights[:1, :1]).draw(tmp_path / "picture.jpg2")
-    with pytest.raises(ValueError, match=r"words on both sides. Received: weights of shape \(0, 3\)"):
+    with pytest.raises(ValueError, match=r"words in both texts. Received: weights of shape \(0, 3\)"):
         Alignment(["a", "b", "c"], [], weights[:0]).draw(tmp_path / "picture.png")
     assert [path.name for path in tmp_path.iterdir()] == ["picture.svg"]
 
 
 @pytest.mark.parametrize(("source", "target"), [("", ""), ("mano", ""), ("", "Brund"), ("  ", "\n"), ("\ud800", "x")])
-def test_empty_texts_have_no_links_to_fail_on(trained, source, target):
+def test_empty_texts_have_no_links(trained, source, target):
     [found] = trained.translator.align([source], [target])
     assert found.weights.shape == (len(found.target_words), len(found.source_words))
     assert all(0 <= s < len(found.source_words) for s, _ in found.links)
 
 
-def test_links_take_the_largest_weight():
+def test_links_have_largest_weight():
     weights = np.array([[0.1, 0.7, 0.2], [0.5, 0.1, 0.4]], "float32")
     assert Alignment(["a", "b", "c"], ["x", "y"], weights).links == [(1, 0), (0, 1)]
 
 
-def test_as_many_translations_as_texts(trained):
+def test_different_numbers_of_texts_raise(trained):
     with pytest.raises(ValueError, match="Received: 2 texts, 1 translations"):
         trained.translator.align(["a", "b"], ["c"])
     with pytest.raises(ValueError, match="`translations` must be a list of strings"):
         trained.translator.align(["a", "b"], "cd")
 
 
-def test_no_texts_have_no_alignments(trained):
+def test_empty_list_has_no_alignments(trained):
     assert trained.translator.align([], []) == []
 
 
-def test_nothing_is_compiled_twice(trained, monkeypatch):
+def test_attention_is_compiled_once(trained, monkeypatch):
     translator = Translator(trained.translator.model, trained.translator.tokenizer)
     made = []
-    monkeypatch.setattr(alignment, "compiled", lambda model, function: made.append(function) or function)
+    monkeypatch.setattr(alignment, "compile_function", lambda model, function: made.append(function) or function)
     for _ in range(3):
         translator.align(["mano tek"], ["Brund ølk"])
     assert len(made) == 1

@@ -1,4 +1,4 @@
-"""`python -m zoo.translation`: results on stdout, line for line; all else on stderr; mistakes in one line."""
+"""Tests of `python -m zoo.translation`: results on stdout line by line, other output on stderr."""
 
 import gzip
 import json
@@ -26,7 +26,7 @@ def checkpoint(trained):
 
 @pytest.fixture(scope="module")
 def loaded(trained, checkpoint):
-    """Loading compiles everything anew, so one translator serves all commands of this file."""
+    """Returns one translator for all commands of this file, as each load would compile again."""
     translator = zoo.load(checkpoint)
     patch = pytest.MonkeyPatch()
     load = zoo.load
@@ -46,12 +46,12 @@ def files(corpus, tmp_path_factory):
 
 
 def call(capsys, *arguments):
-    """Exit status, stdout and stderr of a command."""
+    """Runs a command; returns its exit status, stdout and stderr."""
     status = main([str(argument) for argument in arguments])
     return status, *capsys.readouterr()
 
 
-def test_translating_lines_of_files(loaded, checkpoint, corpus, tmp_path, capsys):
+def test_translate_files(loaded, checkpoint, corpus, tmp_path, capsys):
     sources = [source for source, _ in corpus.test[:6]]
     lines = [sources[0], "", sources[1], "   ", *sources[2:5], ""]
     (tmp_path / "plain").write_bytes("\n".join(lines).encode() + b"\n")
@@ -64,14 +64,14 @@ def test_translating_lines_of_files(loaded, checkpoint, corpus, tmp_path, capsys
     assert out.split("\n")[1] == out.split("\n")[3] == out.split("\n")[7] == ""
 
 
-def test_translating_text(loaded, checkpoint, capsys):
+def test_translate_text(loaded, checkpoint, capsys):
     command = ["translate", "--checkpoint", checkpoint, "--beam-size", 1, "--text", "mano tek.", "--text", "luri\npim!"]
     status, out, err = call(capsys, *command)
     first, second, third = loaded.translate(["mano tek.", "luri", "pim!"], beam_size=1)
     assert (status, out, err) == (0, f"{first}\n{second} {third}\n", "")
 
 
-def test_the_best_with_their_scores(loaded, checkpoint, capsys):
+def test_n_best_with_scores(loaded, checkpoint, capsys):
     status, out, _ = call(capsys, "translate", "--checkpoint", checkpoint, "--n-best", 3, "--text", "mano tek.")
     expected = loaded.n_best(["mano tek."], num_return=3, beam_size=4)[0]
     assert status == 0
@@ -85,7 +85,7 @@ def test_alignments(loaded, checkpoint, capsys):
     assert re.fullmatch(r"\d-\d( \d-\d)*", links)
 
 
-def test_line_breaks_of_all_kinds_stay_inside_a_line(loaded, checkpoint, tmp_path, capsys, monkeypatch):
+def test_line_breaks_become_spaces(loaded, checkpoint, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(loaded.tokenizer, "decode", lambda rows: ["a\rb\u2028c\x85d\x0be\nf" for _ in rows])
     status, out, _ = call(capsys, "translate", "--checkpoint", checkpoint, "--text", "mano", "--text", "tek")
     assert status == 0 and out.splitlines() == ["a b c d e f"] * 2
@@ -95,8 +95,8 @@ def test_line_breaks_of_all_kinds_stay_inside_a_line(loaded, checkpoint, tmp_pat
     assert hypotheses.read_text("utf-8").splitlines() == ["a b c d e f"] * 2
 
 
-def test_standard_input_is_translated_line_for_line(loaded, checkpoint, corpus):
-    """In a process of its own: nothing but translations on stdout, nothing at all on stderr."""
+def test_translate_standard_input(loaded, checkpoint, corpus):
+    """In a new process, stdout has only translations, and stderr is empty."""
     sources = [source for source, _ in corpus.test[:3]]
     lines = [sources[0], "", "\u2028", sources[1] + "\r", sources[2]]
     sent = "\n".join(lines).encode() + b"\nmano \xff tek"  # Not UTF-8, and no line feed at the end.
@@ -115,7 +115,7 @@ def test_standard_input_is_translated_line_for_line(loaded, checkpoint, corpus):
     assert found == [expected[0], "", "", expected[1], expected[2], expected[3], ""]
 
 
-def test_evaluating(loaded, checkpoint, files, tmp_path, capsys):
+def test_evaluate(loaded, checkpoint, files, tmp_path, capsys):
     hypotheses = tmp_path / "hypotheses"
     command = ["evaluate", "--checkpoint", checkpoint, "--source", files / "test.source"]
     status, out, err = call(capsys, *command, "--target", files / "test.target", "--hypotheses", hypotheses)
@@ -138,7 +138,7 @@ TINY = [
 ]
 
 
-def test_exporting(loaded, checkpoint, files, tmp_path, capsys):
+def test_export(loaded, checkpoint, files, tmp_path, capsys):
     command = ["export", "--checkpoint", checkpoint, *corpus_of(files, "test"), "--ids-only", "--beam-size", 1]
     status, out, err = call(capsys, *command, "--output", tmp_path / "model")
     assert status == 0 and f"written: {tmp_path / 'model'}" in err
@@ -149,7 +149,7 @@ def test_exporting(loaded, checkpoint, files, tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_vocabulary_and_training_on_two_devices(files, tmp_path, capsys, monkeypatch):
+def test_vocabulary_and_train_on_two_devices(files, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(on_tensorflow, "mirrored_strategy", mirrored)
     corpus = ["--source", files / "train.source", "--target", files / "train.target"]
     status, out, err = call(capsys, "vocabulary", *corpus, "--size", 300, "--output", tmp_path / "vocabulary")
@@ -178,7 +178,7 @@ def test_vocabulary_and_training_on_two_devices(files, tmp_path, capsys, monkeyp
     assert json.loads((tmp_path / "run" / "checkpoint" / "card.json").read_text("utf-8")) == card
 
 
-def test_a_strategy_needs_tensorflow_or_jax(files, tmp_path, capsys, monkeypatch):
+def test_strategy_needs_tensorflow_or_jax(files, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(keras.backend, "backend", lambda: "torch")
     command = ["train", *corpus_of(files), "--dev-data", files / "dev.tsv", "--output", tmp_path / "run"]
     status, out, err = call(capsys, *command, "--strategy", "mirrored")
@@ -218,7 +218,7 @@ def corpus_of(files, name="train"):
         (["train", "--data", "TSV", "--output", "o"], "A corpus is two files"),
     ],
 )
-def test_mistakes_are_told_in_one_line(loaded, checkpoint, files, tmp_path, capsys, monkeypatch, command, message):
+def test_errors_are_one_line(loaded, checkpoint, files, tmp_path, capsys, monkeypatch, command, message):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").write_text("")
     places = {"CHECKPOINT": checkpoint, "FOLDER": tmp_path, "EMPTY": tmp_path / "empty", "TSV": files / "test.tsv"}
@@ -231,14 +231,14 @@ def test_mistakes_are_told_in_one_line(loaded, checkpoint, files, tmp_path, caps
 
 
 @pytest.mark.parametrize("command", ["", "fly", "train", "translate --beam-size x", "train --recipe x"])
-def test_unknown_options_show_the_usage(command, capsys):
+def test_unknown_options_show_usage(command, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(command.split())
     out, err = capsys.readouterr()
     assert out == "" and "usage: python -m zoo.translation" in err
 
 
-def test_an_interruption_is_told(capsys, monkeypatch, checkpoint):
+def test_interruption_is_reported(capsys, monkeypatch, checkpoint):
     def interrupt(name):
         raise KeyboardInterrupt
 

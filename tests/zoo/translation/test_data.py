@@ -1,4 +1,4 @@
-"""Pairs stay pairs: nothing is mispaired in silence, everything left out is reported."""
+"""Tests of readers of parallel corpora: alignment of pairs, reports, errors."""
 
 import gzip
 import sys
@@ -22,15 +22,15 @@ def write(path, content, compress=False):
 
 
 @pytest.mark.parametrize("compress", [False, True])
-def test_parallel_text_reports_what_it_leaves_out(tmp_path, compress):
+def test_parallel_text_reports_skipped_lines(tmp_path, compress):
     reader = ParallelText(write(tmp_path / "a.en", SOURCE, compress), write(tmp_path / "a.de", TARGET))
-    for _ in range(2):  # A reader can be read again, and counts anew.
+    for _ in range(2):  # A reader can be iterated repeatedly, with a new report.
         assert list(reader) == KEPT
         report = reader.report
         assert (report.lines, report.pairs) == (7, 3)
         assert (report.source_empty.count, report.source_empty.first) == (1, [2])
         assert (report.target_empty.first, report.both_empty.first, report.broken.first) == ([3], [4], [6])
-    assert [line for line, _, _ in reader.numbered()] == [1, 5, 7]
+    assert [line for line, _ in reader.numbered()] == [1, 5, 7]
     assert str(report) == (
         "3 pairs from 7 lines; 1 source empty (line 2); 1 target empty (line 3); "
         "1 both empty (line 4); 1 broken (line 6)"
@@ -45,7 +45,7 @@ def test_report_keeps_the_first_ten_line_numbers(tmp_path):
 
 
 @pytest.mark.parametrize("source, target", [(b"a\nb\nc", b"a\nb\n"), (b"a\nb", b"a\nb\n\n"), (b"a\nb\n", b"")])
-def test_files_of_different_length_are_an_error(tmp_path, source, target):
+def test_files_of_different_lengths_raise(tmp_path, source, target):
     reader = ParallelText(write(tmp_path / "long.en", source), write(tmp_path / "short.de", target))
     counts = [len(text.splitlines()) for text in (source, target)]
     with pytest.raises(ValueError, match=rf"long.en with {counts[0]}, .*short.de with {counts[1]} lines"):
@@ -60,7 +60,7 @@ def test_only_line_feeds_end_a_line(tmp_path):
     assert list(reader) == [(marks, "1"), ("second", "2")]
 
 
-def test_reading_is_a_stream(tmp_path):
+def test_reading_is_lazy(tmp_path):
     reader = iter(ParallelText(write(tmp_path / "a", b"x\n" * 5), write(tmp_path / "b", b"y\n" * 3)))
     assert [next(reader) for _ in range(3)] == [("x", "y")] * 3
     with pytest.raises(ValueError, match="same number"):
@@ -68,7 +68,7 @@ def test_reading_is_a_stream(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pairs.tsv", "pairs.tsv.gz"])
-def test_tab_separated_both_ways(tmp_path, name):
+def test_tab_separated_columns(tmp_path, name):
     content = b'one\teins\tCC-BY\nno tab\n\n"two"\tzwei\n\tdrei\nfour\t \n'
     path = write(tmp_path / name, content, name.endswith("gz"))
     reader = TabSeparated(path)
@@ -83,7 +83,7 @@ def test_tab_separated_both_ways(tmp_path, name):
             TabSeparated(path, columns)
 
 
-def test_line_numbers_survive_encoding(tmp_path):
+def test_encoding_keeps_line_numbers(tmp_path):
     path = write(tmp_path / "a.tsv", b"\n\nshort\tkurz\nvery very very long\tlang\n")
     reader = TabSeparated(path)
     corpus = encode_corpus(reader, train_tokenizer(["short kurz"], 300), max_tokens=10)
@@ -92,7 +92,7 @@ def test_line_numbers_survive_encoding(tmp_path):
     assert str(reader.report) == "2 pairs from 4 lines; 2 both empty (line 1, 2); 1 too long (line 4)"
 
 
-def test_damaged_and_missing_files_are_explained(tmp_path):
+def test_damaged_and_missing_files_raise(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere.tsv, which does not exist"):
         TabSeparated(tmp_path / "nowhere.tsv")
     with pytest.raises(FileNotFoundError, match="nowhere.de"):
@@ -109,7 +109,7 @@ def test_read_lines_keeps_every_line(tmp_path):
         list(read_lines(write(tmp_path / "b", b"x\n\xff\n")))
 
 
-def test_arguments_choose_the_reader(tmp_path):
+def test_open_pairs(tmp_path):
     a, b = write(tmp_path / "a", b"x\n"), write(tmp_path / "b", b"y\n")
     tsv = write(tmp_path / "c", b"x\ty\n")
     assert list(open_pairs(source=a, target=str(b))) == [("x", "y")]
@@ -121,7 +121,7 @@ def test_arguments_choose_the_reader(tmp_path):
 
 
 class FakeBuilder:
-    """What `TensorFlowDataset` uses of a tensorflow-datasets builder."""
+    """The part of a tensorflow-datasets builder that `TensorFlowDataset` uses."""
 
     info = types.SimpleNamespace(
         features={"de": None, "en": None}, supervised_keys=("de", "en"), splits={"train": None}
@@ -163,13 +163,13 @@ def test_tensorflow_dataset(fake_datasets):
         list(TensorFlowDataset("some", split="dev"))
 
 
-def test_missing_tensorflow_datasets_is_explained(monkeypatch):
+def test_missing_tensorflow_datasets_raises(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
     with pytest.raises(ImportError, match="pip install tensorflow-datasets"):
         open_pairs(data="tfds:wmt14_translate/de-en")
 
 
-def test_a_data_set_prepared_by_tensorflow_datasets(tmp_path):
+def test_real_tensorflow_dataset(tmp_path):
     tfds = pytest.importorskip("tensorflow_datasets", reason="tensorflow-datasets is not installed")
     pytest.importorskip("importlib_resources", reason="tensorflow-datasets needs it, but does not install it")
 

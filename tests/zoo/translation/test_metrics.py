@@ -1,4 +1,4 @@
-"""Scores are sacrebleu's own."""
+"""Tests of BLEU and chrF against sacrebleu."""
 
 import json
 import sys
@@ -26,7 +26,7 @@ REFERENCES = [
 
 @pytest.mark.parametrize("tokenize", ["13a", "none", "char"])
 @pytest.mark.parametrize("lowercase", [False, True])
-def test_bleu_is_that_of_sacrebleu(tokenize, lowercase):
+def test_bleu_equals_sacrebleu(tokenize, lowercase):
     expected = sacrebleu.corpus_bleu(HYPOTHESES, [REFERENCES], tokenize=tokenize, lowercase=lowercase, force=True)
     score = bleu(HYPOTHESES, REFERENCES, tokenize, lowercase)
     assert score.metric == "BLEU" and score.interval == 0.0
@@ -35,19 +35,19 @@ def test_bleu_is_that_of_sacrebleu(tokenize, lowercase):
     assert f"version:{sacrebleu.__version__}" in score.signature
 
 
-def test_tokenizer_and_case_make_a_difference():
+def test_tokenizer_and_case_change_bleu():
     values = {bleu(HYPOTHESES, REFERENCES, t, c).value for t in ("13a", "none") for c in (False, True)}
     assert len(values) == 4
 
 
-def test_chrf_is_that_of_sacrebleu():
+def test_chrf_equals_sacrebleu():
     score = chrf(HYPOTHESES, REFERENCES)
     assert score.metric == "chrF2" and "nc:6" in score.signature
     assert score.value == pytest.approx(sacrebleu.corpus_chrf(HYPOTHESES, [REFERENCES]).score, abs=1e-9)
 
 
 @pytest.mark.parametrize("metric", [bleu, chrf])
-def test_the_interval_is_positive_and_repeatable(metric):
+def test_interval_is_positive_and_reproducible(metric):
     score = metric(HYPOTHESES, REFERENCES, resamples=200)
     assert score.interval > 0 and "bs:200" in score.signature
     assert score == metric(HYPOTHESES, REFERENCES, resamples=200)
@@ -58,26 +58,26 @@ def test_the_interval_is_positive_and_repeatable(metric):
 
 
 @pytest.mark.parametrize("metric", [bleu, chrf])
-def test_nearly_hopeless_translations_have_an_interval_too(metric):
+def test_nearly_zero_scores_have_intervals(metric):
     score = metric(["Q", "z", "w", "the cat sat on a mat"], ["a", "b", "c", "the cat sat on a mat"], resamples=100)
     assert score.interval > 0
     assert metric(["Q", "z"], ["a", "b"], resamples=100)[1:3] == (0.0, 0.0)
 
 
-def test_perfect_translations():
+def test_perfect_translations_score_100():
     assert bleu(REFERENCES, REFERENCES).value == pytest.approx(100)
     assert chrf(tuple(REFERENCES), tuple(REFERENCES)).value == pytest.approx(100)
 
 
 @pytest.mark.parametrize("metric", [bleu, chrf])
 @pytest.mark.parametrize(("hypotheses", "references"), [(["a"], []), (["a"], ["a", "b"]), ([], [])])
-def test_different_numbers_of_lines_are_refused(metric, hypotheses, references):
+def test_different_numbers_of_lines_raise(metric, hypotheses, references):
     message = f"Received: {len(hypotheses)} hypotheses, {len(references)} references"
     with pytest.raises(ValueError, match=message):
         metric(hypotheses, references)
 
 
-def test_without_sacrebleu_it_is_said_how_to_get_it(monkeypatch):
+def test_missing_sacrebleu_raises(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
     with pytest.raises(ImportError, match="Scores need sacrebleu: pip install"):
         bleu(HYPOTHESES, REFERENCES)

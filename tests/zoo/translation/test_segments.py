@@ -1,4 +1,4 @@
-"""Texts are cut where it hurts least, no piece is too long, and nothing is lost."""
+"""Tests of the splitting of texts into segments."""
 
 import time
 
@@ -27,7 +27,7 @@ def count(tokenizer, text):
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(text=TEXTS, max_tokens=st.integers(5, 40))
-def test_nothing_is_lost_and_nothing_too_long(tokenizer, text, max_tokens):
+def test_segments_are_complete_and_short_enough(tokenizer, text, max_tokens):
     segments = split_text(text, tokenizer, max_tokens)
     joined = "".join(segment.lead + segment.text + segment.separator for segment in segments)
     assert without_space(joined) == without_space(text)
@@ -39,7 +39,7 @@ def test_nothing_is_lost_and_nothing_too_long(tokenizer, text, max_tokens):
 
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(text=TEXTS)
-def test_line_breaks_stay_between_lines(tokenizer, text):
+def test_line_breaks_are_kept(tokenizer, text):
     segments = split_text(text, tokenizer, 10)
     joined = "".join(segment.lead + segment.text + segment.separator for segment in segments)
     lines, expected = ((t.replace("\r\n", "\n").replace("\r", "\n").split("\n")) for t in (joined, text))
@@ -48,17 +48,17 @@ def test_line_breaks_stay_between_lines(tokenizer, text):
     assert [*map(without_space, lines)] == [*map(without_space, expected)]
 
 
-def test_a_text_that_fits_is_one_segment(tokenizer):
+def test_short_text_is_one_segment(tokenizer):
     text = "mano tek. luri  soba!"
     assert split_text(text, tokenizer, count(tokenizer, text)) == [Segment(text, "")]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n", " \t\r\n\u3000"])
-def test_white_space_has_no_segments(tokenizer, text):
+def test_whitespace_has_no_segments(tokenizer, text):
     assert split_text(text, tokenizer, 8) == []
 
 
-def test_cuts_are_at_ends_of_sentences_if_possible(tokenizer):
+def test_splits_at_ends_of_sentences(tokenizer):
     sentences = ["mano tek luri dala.", "pim soba dala!", "kora fes gat mano.", "niva gat mano pim."]
     text = " ".join(sentences)
     longest = max(count(tokenizer, sentence) for sentence in sentences)
@@ -69,12 +69,12 @@ def test_cuts_are_at_ends_of_sentences_if_possible(tokenizer):
     assert [segment.text for segment in split_text(text, tokenizer, longest)] == pairs
 
 
-def test_closing_quotation_marks_stay_with_their_sentence(tokenizer):
+def test_closing_quotation_marks_stay_with_sentence(tokenizer):
     segments = split_text('"mano tek." (luri soba.) «pim dala.» kora fes.', tokenizer, 10)
     assert [segment.text for segment in segments] == ['"mano tek."', "(luri soba.)", "«pim dala.»", "kora fes."]
 
 
-def test_long_sentences_are_cut_at_spaces_and_long_words_anywhere(tokenizer):
+def test_long_sentences_split_at_spaces_long_words_anywhere(tokenizer):
     text = "mano tek luri soba pim dala kora fes"
     segments = split_text(text, tokenizer, 5)
     assert len(segments) > 1 and " ".join(segment.text for segment in segments) == text
@@ -82,13 +82,13 @@ def test_long_sentences_are_cut_at_spaces_and_long_words_anywhere(tokenizer):
 
 
 @pytest.mark.parametrize("max_tokens", range(5, 14))
-def test_characters_of_four_bytes_fit_too(tokenizer, max_tokens):
+def test_characters_of_four_bytes_fit(tokenizer, max_tokens):
     segments = split_text("👩" * 30, tokenizer, max_tokens)
     assert "".join(segment.text for segment in segments) == "👩" * 30
     assert max(count(tokenizer, segment.text) for segment in segments) <= max_tokens
 
 
-def test_separators_tell_a_space_from_a_line_break(tokenizer):
+def test_separators_distinguish_spaces_and_line_breaks(tokenizer):
     segments = split_text("mano.\r\n\ntek luri soba pim dala kora.\npim", tokenizer, 8)
     separators = [segment.separator for segment in segments]
     assert separators[0] == "\r\n\n" and separators[-2:] == ["\n", ""]
@@ -102,7 +102,7 @@ def test_100_000_characters_take_seconds(tokenizer, text):
     assert time.monotonic() - begun < 20
 
 
-def test_joined_candidates_are_ranked_together():
+def test_joined_candidates_are_ordered():
     segments = [Segment("a", " "), Segment("b", "\n"), Segment("c", "")]
     candidates = [
         [Translation("A", -1.0), Translation("A2", -2.0)],

@@ -1,4 +1,4 @@
-"""From raw text to a checkpoint that vouches for itself, in one go or in several."""
+"""Tests of the translation task: training from raw text, checkpoints, resuming, errors."""
 
 import dataclasses
 import json
@@ -44,15 +44,15 @@ SMALL = Recipe(
 )
 
 
-def test_a_translator_is_learned_from_raw_text(trained, corpus):
-    """Two layers, some seconds: nearly every sentence never seen is translated as it should be."""
+def test_train_from_raw_text(trained, corpus):
+    """A model of two layers translates nearly all unseen sentences correctly after seconds."""
     (bleu, chrf), references, hypotheses, _ = task.evaluate(trained.translator, corpus.test, resamples=100)
     assert bleu.metric == "BLEU" and bleu.value > 90 and chrf.metric == "chrF2" and chrf.value > 90
     exact = [hypothesis == reference for hypothesis, reference in zip(hypotheses, references)]
     assert np.mean(exact) > 0.85
 
 
-def test_the_run_leaves_what_is_needed_to_understand_it(trained):
+def test_files_of_finished_run(trained):
     folder = trained.folder
     assert from_dict(Recipe, json.loads((folder / "recipe.json").read_text("utf-8"))) == trained.recipe
     vocabulary = Tokenizer.load(folder / "vocabulary.model")
@@ -69,7 +69,7 @@ def test_the_run_leaves_what_is_needed_to_understand_it(trained):
     assert any("parameters; vocabulary of" in line for line in trained.log)
 
 
-def test_the_card_tells_recipe_seed_and_scores(trained):
+def test_card_contains_recipe_seed_and_scores(trained):
     card = zoo.load(trained.folder / "checkpoint").card
     assert card["name"] == "invented" and card["task"] == "translation" and card["seed"] == 1
     sizes = {**to_dict(trained.recipe.model), "vocabulary_size": trained.translator.tokenizer.vocabulary_size}
@@ -81,14 +81,14 @@ def test_the_card_tells_recipe_seed_and_scores(trained):
     assert bleu["value"] > 85 and bleu["interval"] >= 0 and chrf["metric"] == "chrF2"
 
 
-def test_the_checkpoint_is_the_translator(trained, corpus):
+def test_checkpoint_restores_translator(trained, corpus):
     loaded = zoo.load(trained.folder / "checkpoint")
     sources = [source for source, _ in corpus.test[:10]]
     assert loaded.translate(sources, beam_size=1) == trained.translator.translate(sources, beam_size=1)
     assert loaded.model.dtype_policy.name == "float32"
 
 
-def test_the_dev_loss_is_the_mean_over_real_tokens(trained, corpus):
+def test_dev_loss_is_mean_over_real_tokens(trained, corpus):
     translator = trained.translator
     figures = DevSet(corpus.dev[:12], translator, "loss", print)(translator.model)
     total, count = 0.0, 0
@@ -108,7 +108,7 @@ def run(folder, corpus, recipe=SMALL, **arguments):
 
 
 @pytest.mark.slow
-def test_a_prepared_corpus_is_trained_on_like_its_text(corpus, tmp_path):
+def test_prepared_corpus_trains_like_text(corpus, tmp_path):
     recipe = dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, subword_dropout=0.0, steps=2))
     pairs = corpus.train[:60]
     vocabulary = train_tokenizer([text for pair in pairs for text in pair], 300)
@@ -120,22 +120,22 @@ def test_a_prepared_corpus_is_trained_on_like_its_text(corpus, tmp_path):
     with pytest.raises(ValueError, match="subword_dropout"):
         task.train(SMALL, prepared, corpus.dev[:8], tmp_path / "sampled")
     another = train_tokenizer([text for pair in pairs for text in pair], 310)
-    with pytest.raises(ValueError, match="prepared with another vocabulary"):
+    with pytest.raises(ValueError, match="with its own vocabulary"):
         task.train(recipe, prepared, corpus.dev[:8], tmp_path / "another", tokenizer=another)
     assert not (tmp_path / "sampled").exists() and not (tmp_path / "another").exists()
 
 
 @pytest.fixture(scope="module")
 def finished(corpus, tmp_path_factory):
-    """An uninterrupted run of the small recipe."""
+    """Returns the folder of an uninterrupted run of the small recipe."""
     folder = tmp_path_factory.mktemp("finished") / "run"
     run(folder, corpus)
     return folder
 
 
 @pytest.mark.slow
-def test_an_interrupted_run_ends_in_the_same_checkpoint(finished, corpus, tmp_path, interrupt_evaluation):
-    """With dropout, subword dropout and accumulation on, over several epochs."""
+def test_interrupted_run_resumes(finished, corpus, tmp_path, interrupt_evaluation):
+    """With dropout, subword dropout and accumulation, over several epochs."""
     with interrupt_evaluation(2, task):
         run(tmp_path / "run", corpus)
     assert not (tmp_path / "run" / "checkpoint").exists()
@@ -147,28 +147,28 @@ def test_an_interrupted_run_ends_in_the_same_checkpoint(finished, corpus, tmp_pa
     assert not (finished / "corpus").exists() and not (tmp_path / "run" / "corpus").exists()
 
 
-@pytest.mark.parametrize("favourite", ["average", "best", "mean of both"])
-def test_the_weights_kept_are_those_that_score_best_on_dev(favourite, finished, corpus, tmp_path, monkeypatch):
-    """A finished run ends again, with a score that is the nearness to one of the candidates."""
+@pytest.mark.parametrize("candidate", ["average", "best", "mean of both"])
+def test_final_weights_have_best_dev_score(candidate, finished, corpus, tmp_path, monkeypatch):
+    """Repeats the end of a run, with a score that is highest for one of the candidates."""
     folder = shutil.copytree(finished, tmp_path / "run", ignore=shutil.ignore_patterns("checkpoint"))
     steps = [load_arrays(path)[0] for path in (folder / "training").glob("step-*.safetensors")]
     average = {name: np.mean([step[name] for step in steps], axis=0) for name in steps[0]}
     best = load_arrays(folder / "training" / "best.safetensors")[0]
     mean = {name: (average[name] + best[name]) / 2 for name in best}
-    wanted = {"average": average, "best": best, "mean of both": mean}[favourite]
+    wanted = {"average": average, "best": best, "mean of both": mean}[candidate]
 
-    def nearness(self, model):
+    def closeness(self, model):
         return {"score": -sum(float(abs(array - wanted[name]).sum()) for name, array in named_arrays(model).items())}
 
-    monkeypatch.setattr(DevSet, "__call__", nearness)
+    monkeypatch.setattr(DevSet, "__call__", closeness)
     kept = run(folder, corpus)
-    assert kept.card["weights"] == favourite
+    assert kept.card["weights"] == candidate
     for name, array in named_arrays(kept.model).items():
         np.testing.assert_allclose(array, wanted[name], atol=1e-6)
 
 
 @pytest.mark.slow
-def test_training_starts_from_another_translator(trained, corpus, tmp_path):
+def test_initial_weights_are_copied(trained, corpus, tmp_path):
     training = dataclasses.replace(SMALL.training, steps=1, evaluate_every=1, peak_learning_rate=1e-7, warmup_steps=1)
     recipe = dataclasses.replace(trained.recipe, training=training)
     found = run(tmp_path / "run", corpus, recipe, initial=trained.translator)
@@ -179,11 +179,11 @@ def test_training_starts_from_another_translator(trained, corpus, tmp_path):
     assert any((after[name] != array).any() for name, array in before.items())
 
 
-def test_a_translator_of_other_sizes_is_no_start(trained, corpus, tmp_path):
+def test_initial_translator_of_other_sizes_raises(trained, corpus, tmp_path):
     recipe = dataclasses.replace(
         trained.recipe, model=dataclasses.replace(trained.recipe.model, num_heads=1, dropout=0.5, vocabulary_size=999)
     )
-    message = rf"other sizes than the recipe: num_heads was {trained.recipe.model.num_heads}. Choose its recipe"
+    message = rf"the sizes of the recipe. Received: num_heads was {trained.recipe.model.num_heads}. Choose its recipe"
     with pytest.raises(ValueError, match=message):
         run(tmp_path / "run", corpus, recipe, initial=trained.translator)
     assert not (tmp_path / "run").exists()
@@ -197,7 +197,7 @@ def changed(name, value):
     return dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, **{name: value}))
 
 
-def test_a_finished_folder_is_left_alone(finished, corpus):
+def test_finished_folder_raises(finished, corpus):
     before = contents(finished)
     with pytest.raises(ValueError, match="holds a finished checkpoint. Train into another folder; nothing was changed"):
         run(finished, corpus)
@@ -217,41 +217,41 @@ def begun(finished, corpus, tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "message"),
     [
-        (changed("steps", 8), r"begun with another recipe \(training.steps was 6\).*nothing was changed"),
+        (changed("steps", 8), r"started with another recipe \(training.steps was 6\).*nothing was changed"),
         (changed("seed", 2), r"\(training.seed was 1\)"),
         (dataclasses.replace(SMALL, model=dataclasses.replace(SMALL.model, num_heads=4)), r"\(model.num_heads was 2\)"),
         (dataclasses.replace(SMALL, source="elsewhere"), r"\(another source\)"),
     ],
 )
-def test_another_recipe_is_refused(begun, corpus, recipe, message):
+def test_resuming_with_another_recipe_raises(begun, corpus, recipe, message):
     before = contents(begun)
     with pytest.raises(ValueError, match=message):
         run(begun, corpus, recipe)
     assert contents(begun) == before
 
 
-def test_micro_batches_of_another_size_are_the_same_recipe(begun):
+def test_micro_batch_size_may_change(begun):
     assert prepare_folder(begun, changed("micro_batch_tokens", 0)) == begun
 
 
-def test_another_vocabulary_is_refused(begun, corpus):
+def test_resuming_with_another_vocabulary_raises(begun, corpus):
     other = train_tokenizer(["mano tek luri"], 280)
     before = contents(begun)
-    with pytest.raises(ValueError, match="begun with another vocabulary, vocabulary.model"):
+    with pytest.raises(ValueError, match="started with another vocabulary, vocabulary.model"):
         run(begun, corpus, tokenizer=other)
     assert contents(begun) == before
 
 
-def test_another_corpus_is_refused(begun, corpus):
+def test_resuming_with_another_corpus_raises(begun, corpus):
     before = contents(begun)
-    with pytest.raises(ValueError, match="another corpus, of 60 examples. Received: 59 examples. Use that one"):
+    with pytest.raises(ValueError, match="another corpus of 60 examples. Received: 59 examples. Use that corpus"):
         task.train(SMALL, corpus.train[:59], corpus.dev[:8], begun, log=lambda text: None)
     assert contents(begun) == before
 
 
-def test_a_folder_of_other_things_is_refused(corpus, tmp_path):
+def test_folder_of_other_files_raises(corpus, tmp_path):
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(ValueError, match="is not empty and holds no run to go on with"):
+    with pytest.raises(ValueError, match="is not empty and holds no training run to resume"):
         run(tmp_path, corpus)
     assert contents(tmp_path) == {next(iter(contents(tmp_path))): b"mine"}
 
@@ -260,27 +260,27 @@ def test_a_folder_of_other_things_is_refused(corpus, tmp_path):
     ("recipe", "train_pairs", "dev_pairs", "message"),
     [
         (SMALL, [], [("a", "b")], "No pair is left to train on. Received: 0 pairs"),
-        (SMALL, [("mano tek", "Brund")], [], "The dev corpus has no pair"),
+        (SMALL, [("mano tek", "Brund")], [], "The dev corpus must have pairs"),
         (changed("max_tokens", 2), [("mano tek luri", "Brund ølk")], [("a", "b")], "No pair is left to train on"),
         (changed("batch_tokens", 9), [("zzyzx" * 4, "y")], [("a", "b")], "`batch_tokens` must hold the longest row"),
     ],
 )
-def test_a_corpus_that_cannot_be_trained_on_is_said_so(tokenizer, tmp_path, recipe, train_pairs, dev_pairs, message):
+def test_invalid_corpus_raises(tokenizer, tmp_path, recipe, train_pairs, dev_pairs, message):
     with pytest.raises(ValueError, match=message):
         task.train(recipe, train_pairs, dev_pairs, tmp_path / "run", None, tokenizer, log=lambda text: None)
 
 
-def test_no_text_gives_no_vocabulary(tmp_path):
+def test_empty_text_raises(tmp_path):
     with pytest.raises(ValueError, match="A vocabulary needs text to learn from"):
         task.train(SMALL, [], [("a", "b")], tmp_path / "run", log=lambda text: None)
 
 
-def test_nothing_to_evaluate_on_is_said_so(trained):
+def test_evaluation_without_pairs_raises(trained):
     with pytest.raises(ValueError, match="at least one pair to evaluate on"):
         task.evaluate(trained.translator, [])
 
 
-def test_the_protocol_is_that_of_the_card_unless_asked_otherwise(trained, corpus):
+def test_bleu_options_default_to_card(trained, corpus):
     translator = trained.translator
     card, translator.card = translator.card, {"bleu": {"tokenize": "none", "lowercase": True}}
     try:

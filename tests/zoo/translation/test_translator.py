@@ -1,4 +1,4 @@
-"""Texts in, texts out: the same alone and in company, whatever the company is."""
+"""Tests of `Translator`."""
 
 import keras
 import numpy as np
@@ -18,7 +18,7 @@ from zoo.translation.segments import split_text
 
 @pytest.fixture(scope="module")
 def translator(trained):
-    """Short segments and small batches, so that a few texts need several of both."""
+    """Returns a translator with short segments and small batches, so that a few texts need several of both."""
     original = trained.translator
     return Translator(original.model, original.tokenizer, {"name": "invented"}, max_source_tokens=16, batch_tokens=160)
 
@@ -30,7 +30,7 @@ def sources(corpus):
 
 @pytest.fixture(scope="module")
 def mixed(sources):
-    """Very different lengths, words the model has never seen, and several segments."""
+    """Returns texts of different lengths, with unknown words and several segments."""
     return [
         *sources[:8],
         "mano",
@@ -41,7 +41,7 @@ def mixed(sources):
     ]
 
 
-def test_what_was_learned_is_translated(translator, corpus):
+def test_trained_translator_translates(translator, corpus):
     sources, references = zip(*corpus.test)
     found = translator.translate(list(sources))
     assert sum(text == reference for text, reference in zip(found, references)) > 0.9 * len(references)
@@ -49,21 +49,21 @@ def test_what_was_learned_is_translated(translator, corpus):
 
 
 @pytest.mark.parametrize("beam_size", [1, 4])
-def test_a_translation_does_not_depend_on_its_batch(translator, mixed, beam_size):
+def test_translation_does_not_depend_on_batch(translator, mixed, beam_size):
     together = translator.translate(mixed, beam_size)
     assert [translator.translate([text], beam_size)[0] for text in mixed] == together
     assert translator.translate(mixed[::-1], beam_size) == together[::-1]
     assert translator.translate(mixed * 2, beam_size) == together * 2
 
 
-def test_scores_do_not_depend_on_the_batch(translator, mixed):
+def test_scores_do_not_depend_on_batch(translator, mixed):
     for text, together in zip(mixed, translator.n_best(mixed)):
         alone = translator.n_best([text])[0]
         assert [candidate.text for candidate in alone] == [candidate.text for candidate in together]
         np.testing.assert_allclose([c.score for c in alone], [c.score for c in together], rtol=1e-3, atol=1e-5)
 
 
-def test_segments_are_translated_apart_and_joined(translator, sources):
+def test_segments_are_translated_separately(translator, sources):
     lines = sources[:3]
     apart = translator.translate(lines)
     assert translator.translate(["\n".join(lines), "\r\n\n".join(lines)]) == ["\n".join(apart), "\r\n\n".join(apart)]
@@ -74,7 +74,7 @@ def test_segments_are_translated_apart_and_joined(translator, sources):
 
 
 @pytest.mark.slow
-def test_compiled_by_xla_it_translates_the_same_and_waits_for_no_compiler(translator, mixed, monkeypatch):
+def test_jit_compile_translates_the_same_without_later_compilation(translator, mixed, monkeypatch):
     longest, room = translator.max_source_tokens, translator.batch_tokens
     simple = [text for text in mixed if len(split_text(text, translator.tokenizer, longest)) == 1]
     expected, expected_alone = translator.translate(mixed), [translator.translate([text]) for text in simple]
@@ -89,7 +89,7 @@ def test_compiled_by_xla_it_translates_the_same_and_waits_for_no_compiler(transl
 
 
 class Spy:
-    """Notes the ids that a translator decodes."""
+    """Returns a list that records the ids that a translator decodes."""
 
     def __init__(self, tokenizer):
         self._tokenizer, self.rows = tokenizer, []
@@ -103,14 +103,14 @@ class Spy:
 
 
 def forced_log_prob(model, source, row):
-    """Log-probability of the ids of a row, its end included, given all before: with the plain model, no search."""
+    """Computes the log-probability of the ids of a row, end included, by the model without a search."""
     ids = row[: row.tolist().index(END_ID) + 1]
     inputs = {"source": ops.array(source), "target": ops.array([[START_ID, *ids[:-1]]])}
     log_probs = np.asarray(ops.log_softmax(model(inputs)[0]))
     return float(log_probs[np.arange(len(ids)), ids].sum()), len(ids)
 
 
-def test_n_best_are_ordered_and_scored_by_the_model(translator, sources, monkeypatch, alpha=0.6):
+def test_n_best_are_ordered_and_scores_equal_model(translator, sources, monkeypatch, alpha=0.6):
     monkeypatch.setattr(translator, "tokenizer", Spy(translator.tokenizer))
     for text in sources[:4]:
         source = source_batch(translator.tokenizer.encode([text]))
@@ -124,7 +124,7 @@ def test_n_best_are_ordered_and_scored_by_the_model(translator, sources, monkeyp
             assert score == pytest.approx(log_prob / float(length_penalty(length, alpha)), rel=1e-3, abs=1e-4)
 
 
-def test_greedy_is_a_beam_of_one(translator, sources, monkeypatch):
+def test_greedy_equals_beam_of_one(translator, sources, monkeypatch):
     monkeypatch.setattr(translator, "tokenizer", Spy(translator.tokenizer))
     for text in sources[:4]:
         source = source_batch(translator.tokenizer.encode([text]))
@@ -137,13 +137,13 @@ def test_greedy_is_a_beam_of_one(translator, sources, monkeypatch):
         assert candidate.score == pytest.approx(forced_log_prob(translator.model, source, np.array(row))[0], abs=1e-4)
 
 
-def test_samples_depend_on_the_seed_alone(translator, sources):
+def test_samples_depend_on_seed_only(translator, sources):
     hot = {"temperature": 3.0}
     first = translator.sample(sources, seed=1, **hot)
     assert translator.sample(sources, seed=1, **hot) == first
     graphs = len(translator._compiled)
     assert translator.sample(sources, seed=2, **hot) != first
-    assert len(translator._compiled) == graphs, "no seed needs a graph of its own"
+    assert len(translator._compiled) == graphs, "all seeds share one graph"
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_samples_depend_on_the_seed_alone(translator, sources):
         ({"num_return": 0}, "num_return=0"),
     ],
 )
-def test_impossible_searches_are_refused(translator, arguments, message):
+def test_invalid_search_raises(translator, arguments, message):
     with pytest.raises(ValueError, match=message):
         translator.n_best(["mano."], **arguments)
 
@@ -187,7 +187,7 @@ NASTY = {
 
 
 @pytest.mark.slow
-def test_nasty_texts_harm_nobody(translator, sources):
+def test_hostile_texts_do_not_change_other_translations(translator, sources):
     names, texts = zip(*NASTY.items())
     company = [text for pair in zip(texts, sources) for text in pair]
     found = dict(zip(company, translator.translate(company, beam_size=1)))
@@ -216,23 +216,23 @@ def test_nasty_texts_harm_nobody(translator, sources):
         ([3.5], r"Received: texts\[0\]=3.5"),
     ],
 )
-def test_what_is_no_list_of_strings_is_refused(translator, method, texts, message):
+def test_not_a_list_of_strings_raises(translator, method, texts, message):
     arguments = (texts, ["x"] * len(texts)) if method == "align" else (texts,)
     with pytest.raises(ValueError, match=message):
         getattr(translator, method)(*arguments)
 
 
-def test_no_texts_give_no_translations(translator):
+def test_empty_list_gives_empty_list(translator):
     assert translator.translate([]) == translator.n_best([]) == translator.sample([]) == []
 
 
-def test_model_and_vocabulary_must_fit(translator):
+def test_mismatched_sizes_raise(translator):
     other = train_tokenizer(["mano tek"], 300)
     with pytest.raises(ValueError, match=r"vocabulary_size=\d+.*vocabulary_size=\d+.*two different training runs"):
         Translator(translator.model, other)
 
 
-def test_a_saved_translator_translates_the_same(translator, sources, tmp_path):
+def test_saved_translator_translates_the_same(translator, sources, tmp_path):
     card = translator.save(tmp_path / "whole")
     assert card["task"] == "translation" and card["name"] == "invented" and card["max_source_tokens"] == 16
     loaded = zoo.load(tmp_path / "whole")
@@ -245,7 +245,7 @@ def test_a_saved_translator_translates_the_same(translator, sources, tmp_path):
         translator.save(tmp_path / "whole")
 
 
-def test_weights_saved_in_half_precision_are_almost_the_same(translator, tmp_path):
+def test_half_precision_checkpoint_is_close(translator, tmp_path):
     translator.save(tmp_path / "half", half=True)
     loaded = zoo.load(str(tmp_path / "half"))
     expected = named_arrays(translator.model)
@@ -255,8 +255,8 @@ def test_weights_saved_in_half_precision_are_almost_the_same(translator, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_fine_tuned_model_translates_what_it_has_learned(trained, corpus):
-    """`.model` is a Keras model: compile, fit on dictionaries of arrays, go on translating."""
+def test_model_fine_tuned_by_fit_translates(trained, corpus):
+    """The model can be compiled and trained by `fit`, and the translator then translates with it."""
     tuned = zoo.load(trained.folder / "checkpoint")
     sources = [source for source, _ in corpus.train[:64]]
     assert len(set(tuned.translate(sources, beam_size=1))) > 30

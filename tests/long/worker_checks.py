@@ -1,6 +1,6 @@
-"""Trains in several processes of this machine: the weights of one process, and what happens when a worker is killed.
+"""Trains in several processes: the weights must equal those of one process, also after a worker is killed.
 
-python tests/worker_checks.py --data .../translation/multi30k --backend tensorflow
+python tests/long/worker_checks.py --data .../translation/multi30k --backend tensorflow
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 STEPS = 20
 SETTINGS = {
     "model.num_encoder_layers": 1,
@@ -39,7 +39,7 @@ SETTINGS = {
 
 
 def command(corpora: list[pathlib.Path], output: pathlib.Path, every: int, workers: int = 2) -> list[str]:
-    """The training of a tiny translator, as a user starts it, on source, target, and both of a dev set."""
+    """Returns the command that trains a tiny translator on source, target, dev source and dev target."""
     given = SETTINGS | {"training.evaluate_every": every}
     arguments = [f"--{name}" for name in ("source", "target", "dev-source", "dev-target")]
     pairs = [item for name, path in zip(arguments, corpora) for item in (name, str(path))]
@@ -49,7 +49,7 @@ def command(corpora: list[pathlib.Path], output: pathlib.Path, every: int, worke
 
 
 def start(arguments: list, backend: str, workers: int, **environment: str) -> list[subprocess.Popen]:
-    """The processes that train together, or the one that trains alone."""
+    """Starts the processes that train together, or a single one."""
     addresses = [f"localhost:{port}" for port in free_ports(workers)]
     processes = []
     for index in range(workers):
@@ -63,7 +63,7 @@ def start(arguments: list, backend: str, workers: int, **environment: str) -> li
 
 
 def outcomes(processes: list[subprocess.Popen], seconds: float = 600) -> list[tuple[int, str]]:
-    """Exit status and output of each, in the order given; what does not end in time is killed."""
+    """Returns exit status and output of each process; kills those that do not end in time."""
     found, end = [], time.monotonic() + seconds
     for process in processes:
         try:
@@ -76,13 +76,13 @@ def outcomes(processes: list[subprocess.Popen], seconds: float = 600) -> list[tu
 
 
 def train(arguments: list, backend: str, workers: int) -> None:
-    """Raises `AssertionError` with the output of a process that fails."""
+    """Trains; raises `AssertionError` with the output of a process that fails."""
     for status, text in outcomes(start(arguments, backend, workers)):
         assert status == 0, text
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens at."""
+    """Returns free ports."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for each in sockets:
@@ -91,20 +91,20 @@ def free_ports(count: int) -> list[int]:
 
 
 def weights(folder: pathlib.Path, step: int) -> dict[str, np.ndarray]:
-    """Those that a run had after a step."""
+    """Loads the weights of a run after a step."""
     from zoo.storage.arrays import load_arrays
 
     return load_arrays(folder / "training" / f"step-{step:07d}.safetensors")[0]
 
 
 def largest_difference(arrays: dict, others: dict) -> float:
-    """The largest between two sets of weights but for biases of keys, which no softmax depends on."""
+    """Returns the largest difference of weights, except for biases of keys, which do not change a softmax."""
     assert arrays.keys() == others.keys()
     return max(np.abs(arrays[name] - others[name]).max() for name in arrays if "key_dense/bias" not in name)
 
 
 def kill_worker(arguments: list, folder: pathlib.Path, backend: str, victim: int, step: int) -> list[tuple[int, str]]:
-    """Kills a worker once the checkpoint of a step is there; what became of all of them."""
+    """Kills a worker after the checkpoint of a step; returns the outcomes of all workers."""
     processes, path = start(arguments, backend, 2), folder / "training" / f"state-{step:07d}.safetensors"
     end = time.monotonic() + 600
     while not path.exists() and time.monotonic() < end and all(process.poll() is None for process in processes):
@@ -113,32 +113,32 @@ def kill_worker(arguments: list, folder: pathlib.Path, backend: str, victim: int
     return outcomes(processes)
 
 
-def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, victims: tuple = (0, 1), told=print) -> None:
-    """Raises `AssertionError` if two processes are not one, or a killed worker does harm."""
+def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, victims: tuple = (0, 1), log=print) -> None:
+    """Raises `AssertionError` if two processes differ from one, or a killed worker changes the result."""
     train(command(corpora, folder / "one", 10, workers=1), backend, 1)
     begun = time.monotonic()
     train(command(corpora, folder / "two", 10), backend, 2)
     difference = largest_difference(weights(folder / "one", STEPS), weights(folder / "two", STEPS))
-    told(f"{backend}: after {STEPS} updates two processes differ from one by {difference:.1e} at most")
-    told(f"{backend}: two processes took {time.monotonic() - begun:.0f} s")
+    log(f"{backend}: after {STEPS} updates two processes differ from one by {difference:.1e} at most")
+    log(f"{backend}: two processes took {time.monotonic() - begun:.0f} s")
     assert difference < 1e-5
     for victim in victims:
         run = folder / f"killed-{victim}"
         results = kill_worker(command(corpora, run, 5), run, backend, victim, 10)
         status, text = results[1 - victim]
-        told(f"{backend}: worker {victim} killed after update 10; the other ended with status {status} and said:")
-        told("\n".join(text.strip().splitlines()[-3:]))
+        log(f"{backend}: worker {victim} killed after update 10; the other ended with status {status} and printed:")
+        log("\n".join(text.strip().splitlines()[-3:]))
         assert results[victim][0] == -signal.SIGKILL
         aborted = backend == "jax" and status == -signal.SIGABRT  # JAX may be faster than we are.
         assert aborted or (status == 2 and "has lost the others" in text), text
         train(command(corpora, run, 5), backend, 2)
         difference = largest_difference(weights(folder / "two", STEPS), weights(run, STEPS))
-        told(f"{backend}: the same command went on with it; it differs from the unbroken one by {difference:.1e}")
+        log(f"{backend}: the same command resumed it; it differs from the uninterrupted run by {difference:.1e}")
         assert difference == 0
 
 
 def multi30k(data: pathlib.Path, folder: pathlib.Path) -> list[pathlib.Path]:
-    """Files of the corpus, and the first sentences of its dev set: a model that is hardly trained translates slowly."""
+    """Returns files of the corpus and of the first dev sentences, as an untrained model translates slowly."""
     short = []
     for language in ("en", "de"):
         short.append(folder / f"dev.{language}")

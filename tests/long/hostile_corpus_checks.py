@@ -1,6 +1,6 @@
-"""Corpora that nobody should train on, through the commands that read them: an answer or a clear error, on a terminal.
+"""Trains on hostile corpora by the commands; each must succeed or print a clear error, on a terminal.
 
-python tests/hostile_corpus_checks.py --texts 500 --long 1000000
+python tests/long/hostile_corpus_checks.py --texts 500 --long 1000000
 """
 
 import argparse
@@ -18,13 +18,13 @@ LABELS = ["a", "[bold]b", "\x1b[31m", "ü \u202e", "-LRB-", "</s>", "%s"]
 
 
 def lines(count: int, longest: int) -> list[bytes]:
-    """Hostile texts as lines of a file, which is no UTF-8 in places."""
+    """Returns hostile texts as lines of a file, some of which are not UTF-8."""
     texts = [" ".join(text.split()) for text in hostile_checks.texts(count, longest)]
     return [text.encode("utf-8", "surrogatepass") for text in texts]
 
 
 def translation(folder, given):
-    """A corpus with itself as translation, and with halves that are missing."""
+    """Writes a corpus with itself as translation, in which some sides are missing."""
     sides = folder / "source.txt", folder / "target.txt"
     for path, rows in zip(sides, (given, given[::-1])):
         path.write_bytes(b"\n".join(rows) + b"\n")
@@ -39,7 +39,7 @@ def translation(folder, given):
 
 
 def classification(folder, given):
-    """A class and a text a line."""
+    """Writes lines of a class and a text."""
     path = folder / "texts.tsv"
     labels = [label.encode() for label in LABELS]
     path.write_bytes(b"".join(labels[i % len(labels)] + b"\t" + row + b"\n" for i, row in enumerate(given)))
@@ -48,7 +48,7 @@ def classification(folder, given):
 
 
 def labelling(folder, given):
-    """A word and its label a line, a hundred a sentence at most."""
+    """Writes lines of a word and its label, with at most a hundred words in a sentence."""
     path = folder / "words.tsv"
     labels = [label.encode() for label in LABELS]
     words = [row.split()[:100] for row in given]
@@ -59,7 +59,7 @@ def labelling(folder, given):
 
 
 def parsing(folder, given):
-    """Trees over hostile words, and one of 150 storeys, all of it UTF-8: a file that is not is refused."""
+    """Writes trees over hostile words, and one of depth 150, in valid UTF-8, which files of trees must be."""
     path = folder / "trees.txt"
     given = [row.decode("utf-8", "replace").encode() for row in given]
     words = [row.replace(b"(", b"").replace(b")", b"").split()[:60] or [b"x"] for row in given]
@@ -71,7 +71,7 @@ def parsing(folder, given):
 
 
 def pretraining(folder, given):
-    """A text a line."""
+    """Writes lines of text."""
     path = folder / "texts.txt"
     path.write_bytes(b"\n".join(given) + b"\n")
     yield ["train", "--data", path, "--dev-data", path, "--set", "model.num_layers=1"]
@@ -81,8 +81,8 @@ def pretraining(folder, given):
 TASKS = {task.__name__: task for task in (translation, classification, labelling, parsing, pretraining)}
 
 
-def check(task: str, count: int, longest: int, told=print) -> None:
-    """Raises `AssertionError` if a command ends neither well nor by one line, or what it says steers a terminal."""
+def check(task: str, count: int, longest: int, log=print) -> None:
+    """Raises `AssertionError` if a command neither succeeds nor prints one line, or output controls a terminal."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -98,7 +98,7 @@ def check(task: str, count: int, longest: int, told=print) -> None:
             text = shown.decode("utf-8", "replace")
             assert status == 0 or (status == 2 and "error: " in text and "Traceback" not in text), text[-3000:]
             last = text.strip().splitlines()[-1]
-            told(f"{task} {name}: status {status}, {len(shown):,} bytes shown, the last: {last[:150]}", flush=True)
+            log(f"{task} {name}: status {status}, {len(shown):,} bytes shown, the last: {last[:150]}", flush=True)
 
 
 def main():

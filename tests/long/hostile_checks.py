@@ -1,6 +1,6 @@
-"""Texts that nobody should send, through the predictors, the commands and the SavedModels of what is shipped.
+"""Sends hostile texts to the predictors, commands and SavedModels of the checkpoints in this repository.
 
-python tests/hostile_checks.py --texts 500 --long 1000000
+python tests/long/hostile_checks.py --texts 500 --long 1000000
 """
 
 import argparse
@@ -15,7 +15,7 @@ import unicodedata
 
 import zoo
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 _LONG = 10_000
 COMMANDS = {"translation": "translate", "classification": "classify", "labelling": "tag", "parsing": "parse"}
 PIECES = [
@@ -28,7 +28,7 @@ PIECES = [
 
 
 def texts(count: int, longest: int, seed: int = 1) -> list[str]:
-    """Each piece alone, random mixtures of them, both normal forms of one text, and one long word and long line."""
+    """Returns hostile pieces, random mixtures of them, both normal forms of a text, a long word and a long line."""
     rng = random.Random(seed)
     mixed = ["".join(rng.choices([*PIECES, " "], k=rng.randint(1, 12))) for _ in range(count)]
     accents = "Où était l'élève ? Ångström, naïve, Ἀθῆναι."
@@ -36,15 +36,15 @@ def texts(count: int, longest: int, seed: int = 1) -> list[str]:
     return ["", " ", *PIECES, *mixed, *forms, "x" * longest, "a b " * (longest // 4)]
 
 
-def check(name: str, count: int, longest: int, told=print) -> None:
-    """Raises `AssertionError` if a text has no answer, or an answer steers a terminal."""
+def check(name: str, count: int, longest: int, log=print) -> None:
+    """Raises `AssertionError` if a text gets no prediction, or output controls a terminal."""
     hostile, task = texts(count, longest), name.split("/")[0]
     loaded = zoo.load(name)
     words = task == "labelling"
     method = getattr(loaded, COMMANDS[task])
     answers = method([text.split() for text in hostile] if words else hostile)
     assert len(answers) == len(hostile)
-    told(f"{name}: {len(answers):,} answers by the predictor", flush=True)
+    log(f"{name}: {len(answers):,} answers by the predictor", flush=True)
 
     lines = [" ".join(text.splitlines()) for text in hostile]
     content = b"".join(line.encode("utf-8", "surrogatepass") + b"\n" for line in lines)  # No UTF-8, in places.
@@ -53,17 +53,17 @@ def check(name: str, count: int, longest: int, told=print) -> None:
     found = subprocess.run(command, input=content, capture_output=True, env=environment, cwd=ROOT)
     assert found.returncode == 0, found.stderr[-2000:]
     assert found.stdout.count(b"\n") == len(lines) and found.stdout.decode("utf-8")
-    told(f"{name}: {len(lines):,} lines by the command", flush=True)
+    log(f"{name}: {len(lines):,} lines by the command", flush=True)
 
     status, shown = on_terminal(command, environment, content[:20_000].rpartition(b"\n")[0] + b"\n")
     assert status == 0
-    told(f"{name}: {len(shown):,} bytes on a terminal, none of them steers it", flush=True)
+    log(f"{name}: {len(shown):,} bytes on a terminal, none of them controls it", flush=True)
 
-    exported(loaded, hostile, told, name)
+    exported(loaded, hostile, log, name)
 
 
 def on_terminal(command: list, environment: dict, content: bytes = b"", errors: bool = False) -> tuple[int, bytes]:
-    """Exit status, and what is written to standard output, and errors, if that is a terminal; nothing may steer it."""
+    """Runs a command on a terminal; returns exit status and output, which must not control the terminal."""
     ours, its = pty.openpty()
     with tempfile.TemporaryFile() as source:
         source.write(content)
@@ -85,8 +85,8 @@ def on_terminal(command: list, environment: dict, content: bytes = b"", errors: 
     return process.wait(), shown
 
 
-def exported(loaded, hostile, told, name):
-    """The SavedModel has an answer to each text, in a batch, and says so of what is over its limit."""
+def exported(loaded, hostile, log, name):
+    """Checks that the SavedModel predicts each text in a batch, and raises an error for a text over its limit."""
     import tensorflow as tf
 
     with tempfile.TemporaryDirectory() as folder:
@@ -116,7 +116,7 @@ def exported(loaded, hostile, told, name):
         long = [text for text in raw if len(text) >= _LONG]  # One by one: a batch is as wide as its longest sentence.
         for batch in ([text for text in raw if len(text) < _LONG], *([text] for text in long)):
             answer(batch)
-        told(f"{name}: {len(raw):,} answers by the SavedModel, {refused} texts over its limit refused", flush=True)
+        log(f"{name}: {len(raw):,} answers by the SavedModel, {refused} texts over its limit were errors", flush=True)
 
 
 def main():

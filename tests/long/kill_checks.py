@@ -1,6 +1,6 @@
-"""Kills trainings with SIGKILL at random moments; each must end with the weights of one that nobody touched.
+"""Kills training runs with SIGKILL at random times; each must resume to the weights of an uninterrupted run.
 
-python tests/kill_checks.py --kills 50
+python tests/long/kill_checks.py --kills 50
 """
 
 import argparse
@@ -14,13 +14,13 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).parents[1]
+ROOT = pathlib.Path(__file__).parents[2]
 CHANGES = {"steps": 40, "evaluate_every": 2, "average": 3}
 _CHILD = "import runpy; runpy.run_path({file!r})['run']({folder!r}, {trained!r})"
 
 
 def run(folder, trained):
-    """What a process does: trains, or goes on, and writes the final weights."""
+    """Trains or resumes, and writes the final weights; runs in each process."""
     import keras
     import trainer_checks
 
@@ -29,7 +29,7 @@ def run(folder, trained):
     from zoo.training.trainer import Trainer
 
     class Wide(trainer_checks.Bag):
-        """With a million weights more that do not learn, so that a checkpoint takes a while to write."""
+        """Adds a million weights that are not trained, so that writing a checkpoint takes longer."""
 
         def build(self, inputs_shape=None):
             super().build()
@@ -49,8 +49,8 @@ def run(folder, trained):
         save_arrays(trained, trainer.fit(trainer_checks.stream(trainer)))
 
 
-def check(kills: int, seed: int, folder: pathlib.Path, told=print) -> None:
-    """Kills processes until there were `kills`; raises `AssertionError` if a run ends otherwise than it should."""
+def check(kills: int, seed: int, folder: pathlib.Path, log=print) -> None:
+    """Kills `kills` processes; raises `AssertionError` if a run has another result than the reference."""
     from trainer_checks import assert_same
 
     from zoo.storage.arrays import load_arrays
@@ -61,9 +61,9 @@ def check(kills: int, seed: int, folder: pathlib.Path, told=print) -> None:
     with start(folder / "reference", reference) as child:
         wait_until_begun(child)
         begun = time.perf_counter()
-        assert child.wait() == 0, "the run without a break failed"
+        assert child.wait() == 0, "the uninterrupted run failed"
     seconds = time.perf_counter() - begun
-    told(f"without a break: {begun - begin:.1f} s to begin, then {seconds:.1f} s")
+    log(f"uninterrupted: {begun - begin:.1f} s to start, then {seconds:.1f} s")
     expected = load_arrays(reference)[0]
     while done < kills:
         runs += 1
@@ -81,11 +81,11 @@ def check(kills: int, seed: int, folder: pathlib.Path, told=print) -> None:
             done += 1
             writing += bool([*own.glob("**/*.part")])
         assert_same(load_arrays(trained)[0], expected)
-        told(f"{done} kills, {writing} of them within the writing of a file: run {runs} ended with the same bits")
+        log(f"{done} kills, {writing} of them within the writing of a file: run {runs} ended with the same bits")
 
 
 def start(folder, trained):
-    """A process that trains in `folder`."""
+    """Starts a process that trains in `folder`."""
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     code = _CHILD.format(file=__file__, folder=str(folder), trained=str(trained))
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -93,7 +93,7 @@ def start(folder, trained):
 
 
 def wait_until_begun(child):
-    """Returns when the process begins to train."""
+    """Waits until the process starts to train."""
     assert child.stdout.readline().strip() == "begun", child.stderr.read()
 
 

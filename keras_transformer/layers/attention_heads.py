@@ -1,0 +1,74 @@
+"""How queries meet keys in an attention layer: what its variants change."""
+
+import keras
+from keras import ops
+
+from keras_transformer.ops import masks
+from keras_transformer.ops.attention import attend, attention_scores
+from keras_transformer.ops.blockwise import LONG, blockwise_attention
+
+
+class AttentionHeads(keras.layers.Layer):
+    """Base of MultiHeadAttention: scaled dot products, and the hooks with which a subclass replaces them.
+
+    `_place` is for positions that go into queries and keys (rotary), `_bias` for what distances add to scores (ALiBi),
+    `_scores` for any other score, with weights of its own too (additive attention, relative positions).
+    """
+
+    flash_attention = None
+
+    def _place(self, heads, positions):
+        """Hook: queries and keys `[B, N, T, H]` of steps at int32 positions `[T]`, as they go into the scores."""
+        return heads
+
+    def _bias(self, query_positions, key_positions):
+        """Hook: what is added to scores, `[B, N, T, S]` or broadcastable to it, by position; nothing that learns."""
+        return None
+
+    def _scores(self, query, key, query_positions, key_positions):
+        """Hook: float32 scores `[B, N, T, S]` of queries `[B, N, T, H]` and keys `[B * N, S, H]`.
+
+        What overrides it may use weights. All scores are then made at once.
+        """
+        return attention_scores(query, key)
+
+    def _attend(self, query, keys, values, seen, training, return_scores):
+        """Heads `[B, N, T, H']`, the weights or None, and which queries see anything."""
+        dropping = self.dropout and training
+        if self._in_blocks(query.shape[2], keys.shape[1], return_scores or dropping):
+            bias = None if type(self)._bias is AttentionHeads._bias else self._bias
+            heads, visible = blockwise_attention(query, keys, values, seen, bias)
+            return heads, None, visible
+        scores = self._scores(query, keys, seen.query_positions, seen.key_positions)
+        bias, mask = self._bias(seen.query_positions, seen.key_positions), seen.rows()
+        if bias is not None:
+            scores = scores + ops.cast(bias, "float32")
+        heads, weights = attend(scores, values, mask, self.dropout_layer if dropping else None)
+        return heads, weights, None if seen.every_query_sees else masks.visible_rows(mask)
+
+    def _in_blocks(self, steps, key_steps, weights_needed):
+        wanted = self.flash_attention
+        if wanted is None:
+            wanted = keras.config.is_flash_attention_enabled()
+        if weights_needed or type(self)._scores is not AttentionHeads._scores or wanted is False:
+            return False
+        long = isinstance(steps, int) and isinstance(key_steps, int) and steps * key_steps >= LONG
+        return bool(wanted) or long
+
+    def _heads(self, dense, inputs, packing):
+        """Projects `[B, T, *]` to heads `[B, N, T, H]`."""
+        rows, steps = ops.shape(inputs)[:2] if packing is None else packing.shape
+        projected = dense(inputs) if packing is None else packing.unpack(dense(inputs))
+        heads = ops.reshape(projected, (rows, steps, self.num_heads, dense.units // self.num_heads))
+        return ops.transpose(heads, (0, 2, 1, 3))
+
+    def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
+        """The masks of all arguments as one `[B, N, T, S]`, or None."""
+        (batch, _, steps, _), key_steps = query_heads.shape, keys.shape[1]
+        masks.check_mask("value_mask", value_mask, (batch, key_steps))
+        masks.check_mask("key_mask", key_mask, (batch, key_steps))
+        padding = masks.merge(value_mask, key_mask)
+        padding = None if padding is None else ops.expand_dims(padding, (1, 2))  # LiteRT has no slice that adds axes.
+        if attention_mask is not None:
+            attention_mask = masks.attention_mask(attention_mask, (batch, self.num_heads, steps, key_steps))
+        return masks.merge(padding, attention_mask)

@@ -1,0 +1,43 @@
+"""Weights from `keras.layers.MultiHeadAttention` to our layer and back."""
+
+import keras
+from keras import ops
+
+_PROJECTIONS = {  # Of Keras's layer and of ours.
+    "query": "query_dense",
+    "key": "key_dense",
+    "gate": "gate_dense",
+    "value": "value_dense",
+    "attention_output": "output_dense",
+}
+
+
+def copy_weights(source: keras.layers.Layer, target: keras.layers.Layer) -> keras.layers.Layer:
+    """Builds `target` for the shapes of `source`, if that is built, and gives it its kernels and biases.
+
+    One of them is Keras's layer, the other ours; returns `target`.
+
+    Raises:
+        ValueError: If `source` has other weights than kernels and biases, such as those of LoRA or quantization.
+    """
+    if not source.built:
+        return target
+    config = source.get_build_config()
+    shapes = config.get("shapes_dict") or {"query_shape": config["input_shape"]}
+    shapes = {name: shape for name, shape in shapes.items() if shape is not None}
+    target.build(**{"value_shape": shapes["query_shape"], **shapes})
+    found, wanted = _by_name(source), _by_name(target)
+    if found.keys() != wanted.keys():
+        raise ValueError(
+            "Only kernels and biases can be converted. "
+            f"Received: {sorted(found)}. Merge weights of LoRA or quantization first."
+        )
+    for name, weight in wanted.items():
+        weight.assign(ops.reshape(found[name], weight.shape))
+    return target
+
+
+def _by_name(layer):
+    """Weights by our names of projections: "query_dense/kernel"."""
+    paths = [(weight.path.split("/")[-2:], weight) for weight in layer.weights]
+    return {f"{_PROJECTIONS.get(owner, owner)}/{name}": w for (owner, name), w in paths if "seed" not in w.path}

@@ -1,0 +1,40 @@
+"""The projections of an attention layer and their options."""
+
+from typing import Any
+
+import keras
+
+from keras_transformer.layers.dense import Dense
+
+_KINDS = {
+    "initializer": keras.initializers,
+    "regularizer": keras.regularizers,
+    "constraint": keras.constraints,
+}
+
+
+class ProjectionOptions:
+    """Keywords that all projections of a layer share, as `keras.layers.Dense` takes them.
+
+    Args:
+        use_bias: Whether they have biases.
+        objects: Initializers, regularizers and constraints by the keyword of `Dense`: names, configurations or objects.
+    """
+
+    def __init__(self, use_bias: bool, **objects):
+        self.use_bias = use_bias
+        self._objects = {name: _module(name).get(value) for name, value in objects.items()}
+
+    def dense(self, units: int, name: str, dtype: Any, **keywords) -> Dense:
+        """A projection to `units`; each draws its initial weights for itself."""
+        own = {k: v.clone() if isinstance(v, keras.Initializer) else v for k, v in self._objects.items()}
+        return Dense(units, use_bias=self.use_bias, dtype=dtype, name=name, **own, **keywords)
+
+    def get_config(self) -> dict[str, Any]:
+        """The keywords as a layer's `get_config` returns them."""
+        objects = {name: _module(name).serialize(value) for name, value in self._objects.items()}
+        return {"use_bias": self.use_bias, **objects}
+
+
+def _module(name):
+    return _KINDS[name.rpartition("_")[2]]

@@ -1,0 +1,139 @@
+"""Attention over long sequences in memory that grows with their length, not with its square."""
+
+from collections.abc import Callable
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.ops.attention import MASKED_SCORE, scaled, softmax
+from keras_transformer.ops.masks import visible_rows
+from keras_transformer.ops.visibility import Visibility
+
+LONG = 2**22  # Query steps times key steps from which blocks cost no time: 2,048 each.
+_SCORES = 2**21  # Made at a time: 8 MB of float32 stay in the caches of a processor.
+_FEWEST_STEPS = 16  # In a block, or it would be all overhead.
+
+
+def blockwise_attention(
+    query: Any, key: Any, value: Any, seen: Visibility, bias: Callable | None = None, scores_at_a_time: int = _SCORES
+) -> tuple[Any, Any]:
+    """Computes what `dot_product_attention` does without its weights, which are made and forgotten block by block.
+
+    A block of query steps meets all keys, so each row has its softmax at once. The gradient makes the weights again
+    (Rabe & Staats 2021, section 3; Dao et al. 2022, appendix B). There are no gradients of gradients.
+
+    Axes: B batch, T query steps, S key steps, N heads, H width of a head.
+
+    Args:
+        query: Float `[B, N, T, H]`.
+        key: Float `[B * N, S, H]`.
+        value: Float `[B * N, S, H']`.
+        seen: What each query sees. One that sees nothing gets zeros and sends back no gradient.
+        bias: Function of query and key positions `[t]` and `[S]` to what is added to the scores of those steps, float
+            `[B, N, t, S]` or broadcastable to it. A constant: it gets no gradient.
+        scores_at_a_time: B * N * t * S of a block, at most if t is then not very small.
+
+    Returns:
+        The output `[B, N, T, H']`, and boolean `[B, N, T, 1]` which queries see anything, with sizes of 1 for what
+        broadcasts; None if all do.
+    """
+    batch, heads, steps, width = ops.shape(query)
+    rows, keys = batch * heads, ops.shape(key)[1]
+    size, count = _block_sizes(steps, scores_at_a_time // (rows * keys))
+    padded = seen.padded(size * count)
+
+    def scores_of(queries, keys_transposed, start):
+        """Float32 `[B * N, t, S]` of a block, and which of its queries `[B * N, t, 1]` see anything."""
+        scores, visible = ops.cast(ops.matmul(queries, keys_transposed), "float32"), None
+        mask = padded.rows(start, size)
+        if mask is None and bias is None:
+            return scores, visible
+        scores = ops.reshape(scores, (batch, heads, size, keys))
+        if bias is not None:
+            positions = ops.slice(padded.query_positions, (start,), (size,))
+            scores = scores + ops.cast(bias(positions, padded.key_positions), "float32")
+        if mask is not None:
+            scores = ops.where(mask, scores, MASKED_SCORE)
+            visible = ops.broadcast_to(visible_rows(mask), (batch, heads, size, 1))
+            visible = ops.reshape(visible, (rows, size, 1))
+        return ops.reshape(scores, (rows, size, keys)), visible
+
+    @ops.custom_gradient
+    def attend(query, key, value):
+        keys_transposed = ops.swapaxes(key, 1, 2)
+
+        def forward(start, outputs):
+            scores, visible = scores_of(_steps(query, start, size), keys_transposed, start)
+            found = _hidden(ops.matmul(ops.cast(softmax(scores), value.dtype), value), visible)
+            return start + size, ops.slice_update(outputs, (0, start, 0), found)
+
+        outputs = ops.zeros((rows, size * count, ops.shape(value)[-1]), value.dtype)
+        [outputs] = _loop(size * count, forward, outputs)
+
+        def gradient(*args, upstream=None):
+            upstream = args[0] if upstream is None else upstream
+            values_transposed = ops.swapaxes(value, 1, 2)
+
+            def backward(start, of_query, of_key, of_value):
+                queries = _steps(query, start, size)
+                scores, visible = scores_of(queries, keys_transposed, start)
+                weights = softmax(scores)
+                of_outputs = _hidden(_steps(upstream, start, size), visible)
+                of_value = of_value + _outer(of_outputs, ops.cast(weights, value.dtype))
+                of_weights = weights * ops.cast(ops.matmul(of_outputs, values_transposed), "float32")
+                of_scores = of_weights - weights * ops.sum(of_weights, axis=-1, keepdims=True)
+                of_scores = ops.cast(of_scores, query.dtype)
+                of_query = ops.slice_update(of_query, (0, start, 0), ops.matmul(of_scores, key))
+                return start + size, of_query, of_key + _outer(queries, of_scores), of_value
+
+            sums = [ops.zeros(ops.shape(x), "float32") for x in (keys_transposed, values_transposed)]
+            of_query, *sums = _loop(size * count, backward, ops.zeros_like(query), *sums)
+            return of_query, *(ops.cast(ops.swapaxes(x, 1, 2), value.dtype) for x in sums)
+
+        return outputs, gradient
+
+    query = ops.reshape(scaled(query), (rows, steps, width))
+    query = ops.concatenate([query, ops.zeros((rows, size * count - steps, width), query.dtype)], axis=1)
+    outputs = attend(query, key, value)[:, :steps]
+    return ops.reshape(outputs, (batch, heads, steps, ops.shape(value)[-1])), _visible(seen, padded, size, count)
+
+
+def _visible(seen, padded, size, count):
+    """`seen.visible_rows()`, in blocks too where rules on positions would need a whole mask."""
+    if seen.every_query_sees or not seen.has_rules:
+        return seen.visible_rows()
+
+    def body(start, found):
+        return start + size, ops.slice_update(found, (0, 0, start, 0), visible_rows(padded.rows(start, size)))
+
+    outer = (1, 1) if seen.mask is None else ops.shape(seen.mask)[:2]
+    [found] = _loop(size * count, body, ops.zeros((*outer, size * count, 1), "bool"))
+    return found[:, :, : ops.shape(seen.query_positions)[0]]
+
+
+def _block_sizes(steps, most):
+    """Steps of a block, at most `most` unless that is very few, and the number of such blocks, all about full."""
+    known = isinstance(steps, int) and isinstance(most, int)
+    smaller, larger = (min, max) if known else (ops.minimum, ops.maximum)
+    most = smaller(larger(most, _FEWEST_STEPS), steps)
+    count = (steps + most - 1) // most
+    return (steps + count - 1) // count, count
+
+
+def _steps(x, start, steps):
+    rows, _, width = ops.shape(x)
+    return ops.slice(x, (0, start, 0), (rows, steps, width))
+
+
+def _hidden(x, visible):
+    return x if visible is None else ops.where(visible, x, ops.zeros((), x.dtype))
+
+
+def _outer(x, y):
+    """The sum over steps of `[R, T, H]` times `[R, T, S]`, float32 `[R, H, S]`; turns the smaller one."""
+    return ops.cast(ops.matmul(ops.swapaxes(x, 1, 2), y), "float32")
+
+
+def _loop(end, body, *carried):
+    start = ops.convert_to_tensor(0, "int32")
+    return ops.while_loop(lambda start, *_: start < end, body, (start, *carried))[1:]
