@@ -28,15 +28,12 @@ class Classification(Task):
         if not dev_texts:
             raise ValueError("The dev corpus must have examples to select the best checkpoint. Received: no example.")
         pairs = len(texts[0]) == 2
+        segments = {"num_segments": max(recipe.model.num_segments, 2)} if pairs else {}
         return TrainingData(
             (classes, texts),
             (dev_classes, dev_texts),
             texts=lambda: (text for parts in texts for text in parts),
-            sizes={
-                "num_classes": len(names),
-                "num_texts": 1 + pairs,
-                "num_segments": max(recipe.model.num_segments, 2 * pairs),
-            },
+            sizes={"num_classes": len(names), "num_texts": 1 + pairs} | segments,
             arguments={"labels": names},
         )
 
