@@ -58,15 +58,6 @@ class WithoutMask(keras.layers.Layer):
 
 
 @REGISTERED
-class Inverted(keras.layers.Layer):
-    def call(self, x):
-        return x * 1.0
-
-    def compute_mask(self, x, previous_mask=None):
-        return ops.logical_not(previous_mask)
-
-
-@REGISTERED
 class StraightThrough(Part):
     """Adds nothing, but the gradient of the sum over all steps."""
 
@@ -289,15 +280,15 @@ def test_the_table_is_printed(capsys):
     assert str(report) in printed and "FAILED" in printed and "not asked for" in printed
 
 
-@pytest.mark.parametrize(
-    ("inputs", "options", "message"),
-    [
-        (BATCH[:1], {}, "two examples or more"),
-        (BATCH[:, 0], {}, "Received no sequence"),
-        (BATCH, {"causal": "target"}, "There is no such input. Received: 'target'. Inputs: inputs"),
-        (BATCH, {"aligned": [("inputs", "segments")]}, "names no input. Received: 'segments'"),
-    ],
-)
+REFUSED = [
+    (BATCH[:1], {}, "two examples or more"),
+    (BATCH[:, 0], {}, "Received no sequence"),
+    (BATCH, {"causal": "target"}, "There is no such input. Received: 'target'. Inputs: inputs"),
+    (BATCH, {"aligned": [("inputs", "segments")]}, "names no input. Received: 'segments'"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "options", "message"), REFUSED)
 def test_what_is_no_batch_is_refused(inputs, options, message):
     with pytest.raises(ValueError, match=message):
         verify(model(), inputs, show=False, **options)
