@@ -16,7 +16,8 @@ class Encoder(TransformerStack):
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
             normalize_first, epsilon: Of every `EncoderBlock`.
         skip_padding: Whether the blocks compute real steps only, of which the mask tells; outputs at padding are then
-            zeros. Worth it for wide models where a fifth or more is padding. TensorFlow only, not under `jit_compile`.
+            zeros. Worth it for wide models where a fifth or more is padding. TensorFlow only, not under XLA: `compile`
+            leaves it out.
 
     Call arguments:
         inputs: Float `[B, T, D]`.

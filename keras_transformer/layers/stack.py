@@ -29,6 +29,7 @@ class TransformerStack(keras.layers.Layer):
         self.num_layers = num_layers
         self.skip_padding = skip_padding
         self.supports_masking = True
+        self.supports_jit = not skip_padding  # Keras then trains without XLA, with a warning if it was told to use it.
         first = self.block_class(*block_args, **kwargs, dtype=self.dtype_policy, name="block_0")
         own = super().get_config()
         self._block_config = {name: value for name, value in first.get_config().items() if name not in own}
