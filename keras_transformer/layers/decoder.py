@@ -6,6 +6,7 @@ from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.ops import masks
 from keras_transformer.ops.cache import BlockCache
+from keras_transformer.ops.values import check_dense
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -54,6 +55,7 @@ class Decoder(TransformerStack):
         cache=None,
         cache_index=None,
     ):
+        check_dense(memory)
         memory_mask, memory_packing = masks.attached_mask(memory, memory_mask), None
         if cache is None:
             memory_packing = self._packing(memory, memory_mask)

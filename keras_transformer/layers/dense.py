@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_transformer.ops.values import check_dense
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Dense(keras.layers.Dense):
@@ -13,6 +15,7 @@ class Dense(keras.layers.Dense):
     """
 
     def call(self, inputs, training=None):
+        check_dense(inputs)
         # As one matrix, TensorFlow computes product, bias and ReLU at once.
         x = ops.matmul(ops.reshape(inputs, (-1, inputs.shape[-1])), self.kernel)
         if self.bias is not None:

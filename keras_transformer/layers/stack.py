@@ -5,6 +5,7 @@ import keras
 from keras_transformer.layers.block import returned
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
+from keras_transformer.ops.values import check_dense
 
 _OF_ANY_LAYER = ("name", "dtype", "trainable", "autocast")
 
@@ -28,8 +29,8 @@ class TransformerStack(keras.layers.Layer):
             )
         self.num_layers = num_layers
         self.skip_padding = skip_padding
-        self.supports_masking = True
         self.supports_jit = not skip_padding  # Keras then trains without XLA, with a warning if it was told to use it.
+        self.supports_masking = True
         first = self.block_class(*block_args, **kwargs, dtype=self.dtype_policy, name="block_0")
         own = super().get_config()
         self._block_config = {name: value for name, value in first.get_config().items() if name not in own}
@@ -62,6 +63,7 @@ class TransformerStack(keras.layers.Layer):
 
     def _run(self, inputs, mask, inputs_mask, cache, return_attention_scores, **block_arguments):
         """All blocks in turn; returns outputs, with the scores and new caches of all blocks if there are any."""
+        check_dense(inputs)
         mask = masks.attached_mask(inputs, mask, inputs_mask)
         packing = self._packing(inputs, mask) if cache is None else None
         x, scores, caches = inputs if packing is None else packing.pack(inputs), [], []
