@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops.positions import sinusoidal_encoding
+from keras_transformer.ops.values import check_dense
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -21,7 +22,7 @@ class PositionalEncoding(keras.layers.Layer):
         Float `[B, T, D]`.
 
     Raises:
-        ValueError: If D is odd or unknown.
+        ValueError: If D is odd or unknown, or `inputs` is a ragged tensor.
     """
 
     def __init__(self, **kwargs):
@@ -29,6 +30,7 @@ class PositionalEncoding(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, inputs, start_index=0):
+        check_dense(inputs)
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")
         encoding = ops.cast(self._encode(positions, inputs.shape[-1]), "float32")
         return ops.cast(ops.cast(inputs, "float32") + encoding, inputs.dtype)
@@ -56,8 +58,8 @@ class LearnedPositionalEncoding(PositionalEncoding):
         start_index: Integer scalar, the position of the first step.
 
     Raises:
-        ValueError: If D is unknown or a known T is longer than the table. Positions past its end that
-            only show at run time get the last row.
+        ValueError: If D is unknown, `inputs` is a ragged tensor or a known T is longer than the table. Positions past
+            its end that only show at run time get the last row.
     """
 
     def __init__(self, max_length: int, embeddings_initializer="uniform", **kwargs):

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_transformer.ops import masks
@@ -49,12 +50,17 @@ def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None =
 
 def attention_scores(query: Any, key: Any) -> Any:
     """Float32 `[B, N, T, S]`: dot products scaled by the root of the head's width."""
-    return ops.cast(_matmul(scaled(query), ops.swapaxes(key, -1, -2)), "float32")
+    return ops.cast(_matmul(widened(scaled(query)), ops.swapaxes(widened(key), -1, -2)), "float32")
 
 
 def scaled(query: Any) -> Any:
     """Queries `[..., H]` over the root of H."""
     return query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
+
+
+def widened(x: Any) -> Any:
+    """Float16 as float32. Float16 ends at 65,504: a larger score is infinite, and two of them NaN in the softmax."""
+    return ops.cast(x, "float32") if keras.backend.standardize_dtype(x.dtype) == "float16" else x
 
 
 def softmax(scores: Any) -> Any:
