@@ -1,7 +1,6 @@
 # make translate   sets up and translates a few sentences, or TEXT="..."
 # make test        sets up and runs the tests, on TensorFlow
 # make test-slow   the library on JAX, and what takes longest: examples, fresh processes, scores of what is shipped
-# make test-all    both of them at once, which is quicker; as in CI
 # make test-long   checks outside of CI, about an hour: kills, several processes, hostile texts; OPTIONS=--short for less
 # make lint        ruff, as in CI
 
@@ -12,8 +11,9 @@ export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
 # Neighbours of a file run in the same process, which makes what they share once; a process that is done takes over tests.
 PYTEST = $(VENV)/bin/python -m pytest -n 2 --dist worksteal
+LIBRARY = tests/ops tests/layers tests/decoding tests/training
 
-.PHONY: translate test test-slow test-all test-long lint clean
+.PHONY: translate test test-slow test-long lint clean
 
 translate: $(VENV)/installed
 	@$(VENV)/bin/python -m zoo.translation translate $(if $(TEXT),--text "$(subst ",\",$(TEXT))",examples/sentences.txt)
@@ -21,18 +21,11 @@ translate: $(VENV)/installed
 test: $(VENV)/installed-test
 	$(PYTEST) -m "not slow" tests
 
+# The tests on JAX run beside the slow ones, which leave a core idle at times; their output follows at the end.
 test-slow: $(VENV)/installed-test
-	$(call with-jax,$(PYTEST) -m slow tests)
-
-test-all: $(VENV)/installed-test
-	$(call with-jax,$(PYTEST) tests)
-
-# Tests on TensorFlow with the library's tests on JAX beside them, whose output follows at the end.
-define with-jax
-@mkdir -p build
-KERAS_BACKEND=jax $(VENV)/bin/python -m pytest tests/ops tests/layers tests/decoding tests/training > build/jax.log 2>&1 & \
-jax=$$!; $(1); status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
-endef
+	@mkdir -p build
+	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest $(LIBRARY) > build/jax.log 2>&1 & jax=$$!; \
+	$(PYTEST) -m slow tests; status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
 
 test-long: $(VENV)/installed-test
 	$(VENV)/bin/python tests/long/run.py $(OPTIONS)

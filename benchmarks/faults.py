@@ -128,13 +128,13 @@ class Positions(layers.Layer):
     def call(self, x, mask=None):
         batch, steps = ops.shape(x)[:2]
         if self.fault == "positions by example":
-            return x + self.table[:batch][:, None]
+            return x + ops.take(self.table, ops.arange(batch), axis=0)[:, None]
         if self.fault == "positions from the end":
-            return x + self.table[:steps][::-1]
+            return x + ops.take(self.table, steps - 1 - ops.arange(steps), axis=0)
         if self.fault == "positions of half precision":
             numbers = ops.cast(ops.arange(steps) + 2000, x.dtype)[:, None] * ops.ones((1, WIDTH), x.dtype)
             return x + ops.sin(numbers)
-        return x + self.table[:steps]
+        return x + ops.take(self.table, ops.arange(steps), axis=0)
 
     def get_config(self):
         return {**super().get_config(), "fault": self.fault}

@@ -137,13 +137,15 @@ def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, victi
         assert difference == 0
 
 
-def multi30k(data: pathlib.Path, folder: pathlib.Path) -> list[pathlib.Path]:
-    """Returns files of the corpus and of the first dev sentences, as an untrained model translates slowly."""
-    short = []
-    for language in ("en", "de"):
-        short.append(folder / f"dev.{language}")
-        short[-1].write_text("".join((data / f"val.{language}").read_text("utf-8").splitlines(True)[:8]), "utf-8")
-    return [data / "train.en", data / "train.de", *short]
+def multi30k(data: pathlib.Path, folder: pathlib.Path, pairs: int | None = None) -> list[pathlib.Path]:
+    """Returns files of the first `pairs`, or all, and of 8 dev pairs, as an untrained model translates slowly."""
+    files = []
+    for part, name, count in (("train", "train", pairs), ("dev", "val", 8)):
+        for language in ("en", "de"):
+            files.append(folder / f"{part}.{language}")
+            lines = (data / f"{name}.{language}").read_text("utf-8").split("\n")[:-1][:count]
+            files[-1].write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    return files
 
 
 def main():

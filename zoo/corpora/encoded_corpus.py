@@ -170,8 +170,8 @@ def _encode_into(part, numbered, tokenizer, max_tokens, dropout, seed):
     too_long = LineNotes()
     try:
         for number, chunk in enumerate(chunks(numbered, _CHUNK)):
-            lines, *texts = zip(*chunk)
-            encoded = _encode_chunk(texts, tokenizer, max_tokens, dropout, seed, number)
+            lines, pairs = zip(*chunk)
+            encoded = _encode_chunk([*zip(*pairs)], tokenizer, max_tokens, dropout, seed, number)
             short = [not max_tokens or max(len(s), len(t)) < max_tokens for s, t in zip(*encoded)]
             for line in itertools.compress(lines, (not kept for kept in short)):
                 too_long.add(line)
@@ -226,11 +226,11 @@ class _RowWriter:
         return TokenRows(np.zeros(0, self._dtype), offsets)
 
 
-def numbered(pairs: Pairs) -> typing.Iterator[tuple[int, str, str]]:
-    """Iterates over (line, source, target) of each pair."""
+def numbered(pairs: Pairs) -> typing.Iterator[tuple[int, tuple[str, str]]]:
+    """Iterates over (line, pair)."""
     if hasattr(pairs, "numbered"):
-        return ((line, *pair) for line, pair in pairs.numbered())
-    return ((number, source, target) for number, (source, target) in enumerate(pairs, start=1))
+        return pairs.numbered()
+    return enumerate(pairs, start=1)
 
 
 def chunks(items: typing.Iterable, size: int) -> typing.Iterator[list]:

@@ -184,7 +184,7 @@ def _encode_shard(path, model, threads, chunk, max_tokens, digest):
 
 
 class _Lines(list):
-    """List of (line, source, target)."""
+    """List of (line, pair)."""
 
     def numbered(self):
         return iter(self)
@@ -201,7 +201,7 @@ def _collect(running, progress):
 
 def _digest(chunk, settings):
     found = hashlib.sha256(json.dumps(settings, sort_keys=True).encode())
-    for line, source, target in chunk:
+    for line, (source, target) in chunk:
         found.update(f"{line}\t{source}\t{target}\n".encode("utf-8", "surrogatepass"))
     return found.hexdigest()
 

@@ -21,6 +21,7 @@ from zoo.storage.checkpoints import Checkpoint
 from zoo.text.tokenizer import SampledTokenizer, Tokenizer
 from zoo.text.vocabularies import Vocabulary
 from zoo.training import fine_tuning
+from zoo.training.dev_set import DevSet
 from zoo.training.runs import (
     check_corpus,
     check_settings,
@@ -295,25 +296,10 @@ class Task:
         """Returns the batches to train on, made from those of the corpus; `step` is the number of the first one."""
         return batches
 
-    def dev_set(self, predictor: Predictor, data: TrainingData, settings: TrainingConfig, log: Log) -> "DevSet":
+    def dev_set(self, predictor: Predictor, data: TrainingData, settings: TrainingConfig, log: Log) -> DevSet:
         """Returns the function that evaluates the model during training."""
         return DevSet(self, predictor, data.dev, settings.score)
 
     def final_scores(self, predictor: Predictor, data: TrainingData, settings: TrainingConfig) -> list[dict]:
         """Returns the scores of the trained predictor on the dev set, for its card."""
         return [score._asdict() for score in self.score(predictor, data.dev, resamples=1000).scores]
-
-
-class DevSet:
-    """Evaluates a model on the dev set during training: its loss, if the task computes it, and all scores."""
-
-    def __init__(self, task: Task, predictor: Predictor, examples: Any, score: str):
-        self.task, self.predictor, self.examples, self.metric = task, predictor, examples, task.scores[score]
-
-    def __call__(self, model: keras.Model) -> dict[str, float]:
-        """Returns figures by name; `score` is the one that the settings select, and a higher one is better."""
-        evaluation = self.task.score(self.predictor, self.examples, **self.task.dev_options)
-        figures = {} if evaluation.loss is None else {"loss": evaluation.loss}
-        figures |= {score.metric: score.value for score in evaluation.scores}
-        score = -figures["loss"] if self.metric == "loss" else figures[self.metric]
-        return {**{f"dev_{name.lower().replace(' ', '_')}": value for name, value in figures.items()}, "score": score}

@@ -51,7 +51,7 @@ def test_a_large_vocabulary_needs_more_than_sixteen_bits():
 def test_long_pairs_are_left_out_and_counted(tmp_path):
     class Numbered(list):
         def numbered(self):
-            return ((100 + i, *pair) for i, pair in enumerate(self))
+            return enumerate(self, start=100)
 
     lengths = [max(map(len, TOKENIZER.encode(pair))) + 1 for pair in PAIRS]
     limit = sorted(lengths)[len(lengths) // 2]
