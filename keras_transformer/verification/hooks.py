@@ -31,7 +31,7 @@ def layer_hook(
 
     layers = list(layers)
     for layer in layers:
-        object.__setattr__(layer, "call", with_hook(layer, layer.call))  # Past Keras's tracking of attributes.
+        object.__setattr__(layer, "call", with_hook(layer, layer.call))  # Bypasses Keras's tracking of attributes.
     try:
         yield
     finally:
