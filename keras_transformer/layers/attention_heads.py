@@ -9,7 +9,7 @@ from keras_transformer.ops.blockwise import LONG, blockwise_attention
 
 
 class AttentionHeads(keras.layers.Layer):
-    """Base class of MultiHeadAttention: scaled dot products, and the hooks with which a subclass replaces them.
+    """Base class of MultiHeadAttention: scaled dot products, and the methods with which a subclass changes them.
 
     `_place` applies positions to queries and keys (rotary), `_bias` adds a function of positions to scores (ALiBi),
     `_scores` computes any other score, if need be with weights of its own (additive attention, relative positions).
@@ -18,15 +18,15 @@ class AttentionHeads(keras.layers.Layer):
     flash_attention = None
 
     def _place(self, heads, positions):
-        """Hook: returns queries or keys `[B, N, T, H]` of steps at int32 positions `[T]`, as the scores use them."""
+        """Returns queries or keys `[B, N, T, H]` of steps at int32 positions `[T]`, as the scores use them."""
         return heads
 
     def _bias(self, query_positions, key_positions):
-        """Hook: returns a constant to add to scores, `[B, N, T, S]` or broadcastable to it; it gets no gradient."""
+        """Returns a constant to add to scores, `[B, N, T, S]` or broadcastable to it; it gets no gradient."""
         return None
 
     def _scores(self, query, key, query_positions, key_positions):
-        """Hook: computes float32 scores `[B, N, T, S]` of queries `[B, N, T, H]` and keys `[B * N, S, H]`.
+        """Computes float32 scores `[B, N, T, S]` of queries `[B, N, T, H]` and keys `[B * N, S, H]`.
 
         An override may use weights. All scores are then computed at once, not in blocks.
         """
