@@ -1,4 +1,4 @@
-"""Checks that all layers must pass, and the differences between backends."""
+"""Checks that all layers must pass, and helpers that work on every backend."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The equations in NumPy and float64, one function each, to compare the library with.
+"""Reference implementations of the equations in NumPy and float64.
 
 Axes: B batch, T query steps, S key steps, N heads, H width of a head, D width, F inner width, V vocabulary.
 Weights are dictionaries of arrays with the names that the library's layers give them, `weights_of(layer)`.
@@ -10,13 +10,13 @@ import numpy as np
 
 
 def weights_of(layer):
-    """Float64 arrays by path below the layer: "self_attention/query_dense/kernel"."""
+    """Returns float64 arrays by path below the layer: "self_attention/query_dense/kernel"."""
     root = len(layer.path.split("/")) if hasattr(layer, "path") else 1
     return {"/".join(w.path.split("/")[root:]): np.array(w.numpy(), "float64") for w in layer.weights}
 
 
 def part(weights, name):
-    """The weights below one name."""
+    """Returns the weights below one name."""
     return {path.removeprefix(f"{name}/"): w for path, w in weights.items() if path.startswith(f"{name}/")}
 
 
@@ -34,17 +34,17 @@ def relu(x):
 
 
 def gelu(x):
-    """Hendrycks and Gimpel 2016: x times the normal distribution function."""
+    """Computes x times the normal distribution function (Hendrycks and Gimpel 2016)."""
     return x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
 
 
 def causal(steps, key_steps, offset=0):
-    """[1, T, S]: query step t, which is step t + offset of the sequence, sees keys up to itself."""
+    """Returns a mask [1, T, S]: query step t, step t + offset of the sequence, sees keys up to itself."""
     return np.array([[[s <= t + offset for s in range(key_steps)] for t in range(steps)]])
 
 
 def attention(query, key, value, mask=None):
-    """Vaswani et al. 2017, eq. 1, one row at a time: [B, N, T, H] and weights [B, N, T, S]."""
+    """Computes eq. 1 of Vaswani et al. 2017 row by row: outputs [B, N, T, H] and weights [B, N, T, S]."""
     (batch, heads, steps, width), key_steps = query.shape, key.shape[2]
     mask = np.broadcast_to(True if mask is None else mask, (batch, steps, key_steps))
     outputs = np.zeros((batch, heads, steps, value.shape[-1]))
@@ -58,7 +58,7 @@ def attention(query, key, value, mask=None):
 
 
 def multi_head_attention(query, value, weights, num_heads, mask=None, key=None):
-    """Section 3.2.2: output [B, T, D] and weights; a query that sees nothing gives zeros."""
+    """Computes section 3.2.2: output [B, T, D] and weights; a query that sees no key gives zeros."""
     key = value if key is None else key
 
     def heads(x, name):
@@ -75,26 +75,26 @@ def multi_head_attention(query, value, weights, num_heads, mask=None, key=None):
 
 
 def layer_norm(x, weights, epsilon=1e-6):
-    """Ba et al. 2016, eq. 4."""
+    """Computes eq. 4 of Ba et al. 2016."""
     mean = x.mean(-1, keepdims=True)
     variance = ((x - mean) ** 2).mean(-1, keepdims=True)
     return (x - mean) / np.sqrt(variance + epsilon) * weights["gamma"] + weights["beta"]
 
 
 def feed_forward(x, weights, activation=relu):
-    """Vaswani et al. 2017, eq. 2."""
+    """Computes eq. 2 of Vaswani et al. 2017."""
     return dense(activation(dense(x, part(weights, "inner_dense"))), part(weights, "output_dense"))
 
 
 def sublayer(x, function, weights, normalize_first):
-    """Post-norm LayerNorm(x + F(x)), section 3.1; pre-norm x + F(LayerNorm(x)), Xiong et al. 2020."""
+    """Computes LayerNorm(x + F(x)), section 3.1, or in pre-norm x + F(LayerNorm(x)), Xiong et al. 2020."""
     if normalize_first:
         return x + function(layer_norm(x, part(weights, "norm")))
     return layer_norm(x + function(x), part(weights, "norm"))
 
 
 def encoder_block(x, weights, num_heads, mask=None, normalize_first=False):
-    """`mask` [B, T, T]."""
+    """Computes an encoder block with `mask` [B, T, T]."""
 
     def attend(x):
         return multi_head_attention(x, x, part(weights, "self_attention"), num_heads, mask)[0]
@@ -106,7 +106,7 @@ def encoder_block(x, weights, num_heads, mask=None, normalize_first=False):
 
 
 def decoder_block(x, memory, weights, num_heads, mask=None, memory_mask=None, normalize_first=False):
-    """`mask` [B, T, T] of the self-attention, `memory_mask` [B, T, S] or [B, 1, S]."""
+    """Computes a decoder block with `mask` [B, T, T] of self-attention and `memory_mask` [B, T, S] or [B, 1, S]."""
 
     def attend_to_self(x):
         return multi_head_attention(x, x, part(weights, "self_attention"), num_heads, mask)[0]
@@ -135,13 +135,13 @@ def decoder(x, memory, weights, num_layers, num_heads, mask=None, memory_mask=No
 
 
 def sinusoids(positions, hidden_dim):
-    """Section 3.5: PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(the same)."""
+    """Computes section 3.5: PE(p, 2i) = sin(p / 10000^(2i/D)), PE(p, 2i+1) = cos(the same)."""
     angles = np.asarray(positions, "float64")[..., None] / 10000 ** (np.arange(0, hidden_dim, 2) / hidden_dim)
     return np.stack([np.sin(angles), np.cos(angles)], -1).reshape(*angles.shape[:-1], hidden_dim)
 
 
 def cross_entropy(labels, logits, label_smoothing=0.0):
-    """Szegedy et al. 2016, section 7: the loss of every token and its gradient in the logits."""
+    """Computes the loss of every token and its gradient in the logits (Szegedy et al. 2016, section 7)."""
     logits = np.asarray(logits, "float64")
     size = logits.shape[-1]
     wanted = (1 - label_smoothing) * np.eye(size)[labels] + label_smoothing / size
@@ -151,12 +151,12 @@ def cross_entropy(labels, logits, label_smoothing=0.0):
 
 
 def noam(step, hidden_dim, warmup_steps):
-    """Vaswani et al. 2017, eq. 3; steps count from 1."""
+    """Computes eq. 3 of Vaswani et al. 2017; steps count from 1."""
     return hidden_dim**-0.5 * min(step**-0.5, step * warmup_steps**-1.5)
 
 
 def adam(gradient, mean, variance, step, beta_1, beta_2, epsilon):
-    """Kingma and Ba 2015, algorithm 1, as rewritten at the end of its section 2: change over rate, new moments."""
+    """Computes algorithm 1 of Kingma and Ba 2015 as rewritten at the end of section 2: change over rate, moments."""
     mean = beta_1 * mean + (1 - beta_1) * gradient
     variance = beta_2 * variance + (1 - beta_2) * gradient**2
     correction = np.sqrt(1 - beta_2**step) / (1 - beta_1**step)

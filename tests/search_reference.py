@@ -1,4 +1,4 @@
-"""A model that is a table of probabilities given the whole prefix, and searches over it by hand in NumPy."""
+"""A model given by tables of probabilities for every prefix, and searches over it in NumPy."""
 
 import itertools
 
@@ -15,20 +15,20 @@ PREFIXES = V ** (MAX_LENGTH - 1)
 
 
 def random_tables(batch, seed=0, sharpness=2.0):
-    """Logits `[batch, MAX_LENGTH, PREFIXES, V]`, with mass on pad and start too, so that ruling out shows."""
+    """Returns logits `[batch, MAX_LENGTH, PREFIXES, V]`, also for pad and start, which searches must rule out."""
     shape = (batch, MAX_LENGTH, PREFIXES, V)
     return (sharpness * np.random.default_rng(seed).normal(size=shape)).astype("float32")
 
 
 def table_step(tables, beams):
-    """Step over `tables [B, MAX_LENGTH, PREFIXES, V]`; prefix and sentence are known from the state alone."""
+    """Returns a step over `tables [B, MAX_LENGTH, PREFIXES, V]`, with prefix and sentence in the state."""
     flat = ops.reshape(tables, (-1, V))
 
     def step(token_ids, state, index):
         prefix, history = state["prefix"], state["more"][0]
         sentences = ops.repeat(state["more"][1].tensors["number"], beams)
         prefix = ops.where(index > 0, prefix * V + token_ids, prefix)
-        # A second, wider tensor that must agree with the first: rows are to be reordered whole.
+        # A second, wider tensor that must agree with the first, as whole rows are reordered.
         history = ops.where(ops.arange(MAX_LENGTH) == index, token_ids[:, None], history)
         weights = np.array([[V ** max(i - j, 0) * (0 < j <= i) for j in range(MAX_LENGTH)] for i in range(MAX_LENGTH)])
         again = ops.sum(history * ops.take(ops.convert_to_tensor(weights, "int32"), index, axis=0), axis=1)
@@ -63,7 +63,7 @@ def log_prob(log_probs, ids):
 
 
 def exhaustive(table, limit, alpha):
-    """Every sequence of at most `limit` tokens with its score, best first."""
+    """Returns every sequence of at most `limit` tokens with its score, best first."""
     log_probs = log_softmax(table)
     found = []
     for words in range(limit):
@@ -74,7 +74,7 @@ def exhaustive(table, limit, alpha):
 
 
 def beam(table, limit, alpha, beams):
-    """Beam search that never stops before the limit: `(score, ids)`, best first."""
+    """Runs a beam search that never stops before the limit; returns `(score, ids)`, best first."""
     log_probs = log_softmax(table)
     alive, finished = [(0.0, ())], []
     for index in range(limit):

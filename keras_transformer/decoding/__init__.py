@@ -1,4 +1,4 @@
-"""Search over a step function: greedy, beam search and sampling."""
+"""Greedy search, beam search and sampling over a step function, with constraints."""
 
 from keras_transformer.decoding.beam_search import beam_search, length_penalty, repeat_rows
 from keras_transformer.decoding.constraints import constrained

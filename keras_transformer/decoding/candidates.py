@@ -1,4 +1,4 @@
-"""The most probable tokens out of a large vocabulary, with few passes over it."""
+"""Selection of the most probable tokens of a large vocabulary, in few passes over it."""
 
 from typing import Any
 
@@ -9,20 +9,20 @@ from keras_transformer.decoding.hypotheses import IMPOSSIBLE, LEAST_LOG_PROB
 
 
 def log_normalizer(logits: Any) -> Any:
-    """`log sum_v exp z_v` of every row of float32 logits `[rows, V]`."""
+    """Computes `log sum_v exp z_v` for every row of float32 logits `[rows, V]`."""
     largest = ops.max(logits, axis=-1)
     return largest + ops.log(ops.sum(ops.exp(logits - largest[:, None]), axis=-1))
 
 
 def log_probs_of(logits: Any, normalizer: Any, token_ids: Any) -> Any:
-    """Log-probabilities `[rows]` of one token a row, at least `LEAST_LOG_PROB`; logits `[rows, V]` as they came."""
+    """Computes log-probabilities `[rows]` of one token per row of logits `[rows, V]`, at least `LEAST_LOG_PROB`."""
     return ops.maximum(pick(logits, token_ids) - normalizer, LEAST_LOG_PROB)
 
 
 def best_tokens(logits: Any, normalizer: Any, count: int, never: set[int]) -> tuple[Any, Any]:
-    """Log-probabilities and tokens `[rows, C]`, the best `count` outside of `never` among them.
+    """Returns log-probabilities and tokens `[rows, C]`, with the best `count` outside of `never` among them.
 
-    Those of `never` are `IMPOSSIBLE`. The others are not renormalised: they stay what the model says.
+    Tokens of `never` are `IMPOSSIBLE`. The others are not renormalised: they keep the model's probabilities.
     """
     values, token_ids = top_k(logits, min(count + len(never), logits.shape[-1]))
     log_probs = ops.maximum(values - normalizer[:, None], LEAST_LOG_PROB)
@@ -32,13 +32,13 @@ def best_tokens(logits: Any, normalizer: Any, count: int, never: set[int]) -> tu
 
 
 def rule_out(logits: Any, never: set[int]) -> Any:
-    """Logits `[rows, V]`, `IMPOSSIBLE` at the tokens of `never` and above it at all others."""
+    """Sets logits `[rows, V]` to `IMPOSSIBLE` at the tokens of `never`, and to at least `LEAST_LOG_PROB` elsewhere."""
     ruled_out = np.isin(np.arange(logits.shape[-1]), list(never))
     return ops.where(ruled_out, IMPOSSIBLE, ops.maximum(logits, LEAST_LOG_PROB))
 
 
 def top_k(x: Any, k: int) -> tuple[Any, Any]:
-    """As `ops.top_k` on `[rows, V]`, ties included, in little more than one pass over V.
+    """Computes `ops.top_k` of `[rows, V]`, with the same order of ties, in little more than one pass over V.
 
     The k largest numbers lie in the k groups with the largest maxima; only those groups are sorted.
     """
@@ -58,7 +58,7 @@ def top_k(x: Any, k: int) -> tuple[Any, Any]:
 
 
 def pick(x: Any, positions: Any) -> Any:
-    """`x[r, positions[r]]` for x `[rows, C]` and int32 positions `[rows]` or `[rows, k]`."""
+    """Returns `x[r, positions[r]]` for x `[rows, C]` and int32 positions `[rows]` or `[rows, k]`."""
     first = ops.arange(ops.shape(x)[0], dtype="int32") * x.shape[-1]
     positions = positions + (first if len(positions.shape) == 1 else first[:, None])
     taken = ops.take(ops.reshape(x, (-1,)), positions, axis=0)
@@ -66,6 +66,6 @@ def pick(x: Any, positions: Any) -> Any:
 
 
 def _group_size(size):
-    """The divisor of `size` nearest to its root; None if there is none worth it."""
+    """Returns the divisor of `size` nearest to its root; None if groups would not save time."""
     divisors = [group for group in range(8, 257) if size % group == 0]
     return min(divisors, key=lambda group: abs(group - size**0.5)) if divisors and size >= 512 else None

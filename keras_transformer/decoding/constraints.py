@@ -1,4 +1,4 @@
-"""What a search may take at each step: a mask on the logits that follows each hypothesis."""
+"""Constraints on the tokens of a search: a mask on the logits that depends on each hypothesis."""
 
 from collections.abc import Callable
 from typing import Any
@@ -11,18 +11,18 @@ Constraint = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
 def constrained(step: Step, state: Any, constraint: Constraint, constraint_state: Any, pad_id: int = 0) -> tuple:
-    """A step function, and the state to begin it with, that give probability to allowed tokens only.
+    """Returns a step function and its initial state that give probability to allowed tokens only.
 
-    The search stays as it is: any of `keras_transformer.decoding` takes the two. What is ruled out is not
-    renormalised: log-probabilities are those of the model, and what it gives to forbidden tokens goes to the padding,
-    which no search takes. As long as something is allowed at each step, the best hypothesis breaks no rule.
+    Every search of `keras_transformer.decoding` takes them instead of the originals. Allowed tokens are not
+    renormalised: they keep the model's log-probabilities, and the probability of forbidden tokens goes to the padding,
+    which no search selects. If at least one token is allowed at each step, the best hypothesis obeys the constraint.
     Axes: rows are B sentences times K beams, V vocabulary.
 
     Args:
         step, state: As for the search; see `decoding/hypotheses.py`.
-        constraint: `constraint(token_ids [rows], state, index) -> (allowed [rows, V], state)`: given the tokens that
-            were taken last (at index 0 the start), what may follow, as booleans.
-        constraint_state: What `constraint` keeps of each hypothesis: a nest of tensors `[rows, ...]`, reordered with
+        constraint: `constraint(token_ids [rows], state, index) -> (allowed [rows, V], state)`: given the last
+            tokens (at index 0 the start), returns which tokens may follow.
+        constraint_state: State of `constraint` for each hypothesis: a nest of tensors `[rows, ...]`, reordered with
             the beams.
         pad_id: Padding of the search.
 

@@ -1,14 +1,14 @@
-"""What the searches share: their result, their limits, and one checked call of the step function.
+"""Results, limits, states and checks that all searches share.
 
-A step function is all a search knows of a model:
+A step function is the whole interface between search and model:
 
     step(token_ids int32 [rows], state, index int32 scalar) -> (logits [rows, V], state)
 
-`index` counts the steps already written (0 at the first, whose tokens are `start_id`). `state` is any nest of
-tensors whose first axis is the rows, B sentences times K beams, which a search reorders. What belongs to a sentence
-and not to its beams (the memory, its mask) is wrapped in a `PerSentence`, and its first axis is B or, with n rows for
-each sentence, B * n. A search may drop the rows of a sentence that is done; all else of shapes and dtypes stays the
-same from step to step. `step` may close over what has neither axis.
+`index` counts the steps already written (0 at the first, whose tokens are `start_id`). `state` is any nest of tensors
+whose first axis is the rows, B sentences times K beams, which a search reorders. Tensors of a sentence rather than of
+its beams (the memory, its mask) are wrapped in a `PerSentence`, and their first axis is B or, with n rows for each
+sentence, B * n. A search may drop the rows of a finished sentence; apart from that, shapes and dtypes stay the same at
+all steps. `step` may close over tensors that have neither axis.
 """
 
 from collections.abc import Callable
@@ -33,7 +33,7 @@ class Hypotheses(NamedTuple):
 
     Attributes:
         ids: Int32 `[B, N, L]`: the tokens without `start_id`, with `end_id` if there is one, then `pad_id`.
-        scores: Float32 `[B, N]`: what the search ordered by.
+        scores: Float32 `[B, N]`: the values that the search ranks by.
         log_probs: Float32 `[B, N]`: the model's log-probability of the tokens, the end included.
         lengths: Int32 `[B, N]`: number of tokens, the end included. 0 marks an empty slot (all padding, score
             -1e30), where the search met fewer than N sequences within the limit of the sentence.
@@ -46,13 +46,13 @@ class Hypotheses(NamedTuple):
 
 
 class PerSentence(NamedTuple):
-    """A part of a state that has the same rows for each sentence, `[B * n, ...]`, whatever the number of beams."""
+    """Part of a state with as many rows for each sentence, `[B * n, ...]`, independent of the number of beams."""
 
     tensors: Any
 
 
 def possible(log_probs: Any) -> Any:
-    """False where `IMPOSSIBLE` has been added."""
+    """Returns False where `IMPOSSIBLE` has been added to a log-probability, else True."""
     return log_probs > IMPOSSIBLE / 2
 
 
@@ -69,7 +69,7 @@ def check_tokens(**token_ids: int | None) -> None:
 
 
 def resolve_limits(max_lengths: Any, max_length: Any) -> tuple[Any, Any]:
-    """Checks and joins both limits.
+    """Checks both limits and combines them.
 
     Returns:
         Int32 limits `[B]`, at least 1 and at most the width; and the width L of the result: an int if it is
@@ -108,7 +108,7 @@ def resolve_limits(max_lengths: Any, max_length: Any) -> tuple[Any, Any]:
 
 
 def call_step(step: Step, token_ids: Any, state: Any, index: Any, end_id: int | None) -> tuple[Any, Any]:
-    """Calls `step` and checks what it returns, which otherwise fails deep inside a compiled loop: float32 logits."""
+    """Calls `step`, checks what it returns, as errors inside loops are obscure, and casts logits to float32."""
     logits, new_state = step(token_ids, state, index)
     if len(logits.shape) != 2 or logits.shape[1] is None or _differ(logits.shape[:1], token_ids.shape):
         raise ValueError(
@@ -126,7 +126,7 @@ def call_step(step: Step, token_ids: Any, state: Any, index: Any, end_id: int | 
 
 
 def check_state(state: Any, batch: Any, num_beams: int = 1) -> Any:
-    """The state as tensors; `ValueError` where a tensor does not begin with the axis of rows, or of sentences."""
+    """Converts the state to tensors; raises `ValueError` if the first axis of one is not that of rows or sentences."""
 
     def of_beams(tensor):
         rows = batch * num_beams
@@ -152,12 +152,12 @@ def check_state(state: Any, batch: Any, num_beams: int = 1) -> Any:
 
 
 def take_rows(state: Any, rows: Any) -> Any:
-    """The state of hypotheses of which number r goes on from number `rows[r]`, of the same sentence."""
+    """Returns the state of hypotheses that continue hypotheses `rows` of the same sentences."""
     return _map(lambda tensor: ops.take(tensor, rows, axis=0), lambda tensor: tensor, state)
 
 
 def take_sentences(state: Any, sentences: Any, batch: Any) -> Any:
-    """The state of some of the B = `batch` sentences."""
+    """Returns the state of `sentences`, a selection of the B = `batch` sentences."""
 
     def take(tensor):
         shape = ops.shape(tensor)
@@ -177,14 +177,14 @@ def _map(of_beams, of_sentences, state):
 
 
 def write_token(ids: Any, token_ids: Any, index: Any) -> Any:
-    """`ids [..., L]` with `token_ids [...]` (or one integer) at position `index`."""
+    """Writes `token_ids [...]` (or one integer) to `ids [..., L]` at position `index`."""
     here = ops.equal(ops.arange(ops.shape(ids)[-1], dtype="int32"), index)
     token_ids = ops.cast(token_ids, "int32")
     return ops.where(here, token_ids[..., None] if len(token_ids.shape) else token_ids, ids)
 
 
 def _same_shape(new, old):
-    """Checks a state tensor, and restores what TensorFlow's shape inference lost: loops want fixed shapes."""
+    """Checks a state tensor and restores static sizes that TensorFlow lost, as loops need fixed shapes."""
     if _differ(new.shape, old.shape) or new.dtype != old.dtype:
         raise ValueError(
             "`step` must return its state with the shapes and dtypes it received. "

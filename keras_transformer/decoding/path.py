@@ -1,4 +1,4 @@
-"""One hypothesis per sentence, token by token: the loop that greedy search and sampling share."""
+"""Search with one hypothesis per sentence, which greedy search and sampling share."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,9 +11,9 @@ from keras_transformer.decoding.loop import search_loop
 
 
 class _Path(NamedTuple):
-    sentences: Any  # [B], the number of each in the batch
+    sentences: Any  # [B], the index of each in the batch
     limits: Any  # [B]
-    tokens: Any  # [B], the last of each
+    tokens: Any  # [B], the last token of each
     ids: Any  # [B, L]
     log_probs: Any  # [B]
     lengths: Any  # [B], 0 until the end
@@ -30,10 +30,10 @@ def follow(
     end_id: int | None,
     pad_id: int,
 ) -> Hypotheses:
-    """Appends `choose(logits [B, V], log_normalizer [B], index, sentences [B])` until every sentence has its end.
+    """Appends `choose(logits [B, V], log_normalizer [B], index, sentences [B])` until every sentence ends.
 
-    `sentences` are the numbers of those that are still open. At the last step of a sentence the end is written
-    whatever is chosen, if there is an end. Arguments have been checked.
+    `sentences` are the indices of those that have not ended. At the last step of a sentence the end is written,
+    whatever `choose` returns, if there is an end token. Callers have checked the arguments.
     """
     batch = ops.shape(limits)[0]
     state = hypotheses.check_state(state, batch)

@@ -1,4 +1,4 @@
-"""How queries meet keys in an attention layer: what its variants change."""
+"""Base class of attention layers: scores, weights, and the methods that variants override."""
 
 import keras
 from keras import ops
@@ -9,31 +9,31 @@ from keras_transformer.ops.blockwise import LONG, blockwise_attention
 
 
 class AttentionHeads(keras.layers.Layer):
-    """Base of MultiHeadAttention: scaled dot products, and the hooks with which a subclass replaces them.
+    """Base class of MultiHeadAttention: scaled dot products, and the methods with which a subclass changes them.
 
-    `_place` is for positions that go into queries and keys (rotary), `_bias` for what distances add to scores (ALiBi),
-    `_scores` for any other score, with weights of its own too (additive attention, relative positions).
+    `_place` applies positions to queries and keys (rotary), `_bias` adds a function of positions to scores (ALiBi),
+    `_scores` computes any other score, if need be with weights of its own (additive attention, relative positions).
     """
 
     flash_attention = None
 
     def _place(self, heads, positions):
-        """Hook: queries and keys `[B, N, T, H]` of steps at int32 positions `[T]`, as they go into the scores."""
+        """Returns queries or keys `[B, N, T, H]` of steps at int32 positions `[T]`, as the scores use them."""
         return heads
 
     def _bias(self, query_positions, key_positions):
-        """Hook: what is added to scores, `[B, N, T, S]` or broadcastable to it, by position; nothing that learns."""
+        """Returns a constant to add to scores, `[B, N, T, S]` or broadcastable to it; it gets no gradient."""
         return None
 
     def _scores(self, query, key, query_positions, key_positions):
-        """Hook: float32 scores `[B, N, T, S]` of queries `[B, N, T, H]` and keys `[B * N, S, H]`.
+        """Computes float32 scores `[B, N, T, S]` of queries `[B, N, T, H]` and keys `[B * N, S, H]`.
 
-        What overrides it may use weights. All scores are then made at once.
+        An override may use weights. All scores are then computed at once, not in blocks.
         """
         return attention_scores(query, key)
 
     def _attend(self, query, keys, values, seen, training, return_scores):
-        """Heads `[B, N, T, H']`, the weights or None, and which queries see anything."""
+        """Returns heads `[B, N, T, H']`, the weights or None, and which queries see any key."""
         dropping = self.dropout and training
         if self._in_blocks(query.shape[2], keys.shape[1], return_scores or dropping):
             bias = None if type(self)._bias is AttentionHeads._bias else self._bias
@@ -63,7 +63,7 @@ class AttentionHeads(keras.layers.Layer):
         return ops.transpose(heads, (0, 2, 1, 3))
 
     def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
-        """The masks of all arguments as one `[B, N, T, S]`, or None."""
+        """Merges the masks of all arguments to one `[B, N, T, S]`; None if there is none."""
         (batch, _, steps, _), key_steps = query_heads.shape, keys.shape[1]
         masks.check_mask("value_mask", value_mask, (batch, key_steps))
         masks.check_mask("key_mask", key_mask, (batch, key_steps))

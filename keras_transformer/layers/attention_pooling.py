@@ -1,4 +1,4 @@
-"""Reduces a sequence of vectors to one vector by learned attention."""
+"""Attention pooling: a sequence of vectors reduced to one vector."""
 
 import keras
 from keras import ops
@@ -10,7 +10,7 @@ from keras_transformer.ops.values import check_dense
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class AttentionPooling(keras.layers.Layer):
-    """Weighted average of a sequence, scored by one learned query u_n per head.
+    """Averages a sequence with attention weights from one learned query u_n per head.
 
         w[b, n, t] = softmax_t(x[b, t, n, :] . u_n / sqrt(H))
         y[b, n, :] = sum_t w[b, n, t] x[b, t, n, :]
@@ -19,7 +19,7 @@ class AttentionPooling(keras.layers.Layer):
     Axes: B batch, T steps, N heads, H width of a head, D = N * H.
 
     Args:
-        num_heads: Number of slices N; divides D.
+        num_heads: Number of heads N, slices of the vectors; divides D.
 
     Call arguments:
         inputs: Float `[B, T, D]`.
@@ -27,7 +27,7 @@ class AttentionPooling(keras.layers.Layer):
             steps gives the plain average, never NaN.
 
     Returns:
-        Float `[B, D]`, without a mask, since the steps are gone.
+        Float `[B, D]`, without a mask, since there are no steps.
 
     Raises:
         ValueError: If D is unknown or not a multiple of `num_heads`.

@@ -1,4 +1,4 @@
-"""What encoder and decoder blocks have in common: their arguments and how they make their parts."""
+"""Base class of encoder and decoder blocks."""
 
 from typing import Any, NamedTuple
 
@@ -9,8 +9,8 @@ from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.residual import Residual
 
 
-def returned(outputs: Any, *others: Any) -> Any:
-    """What a block or stack returns: `outputs` alone, or a tuple with those of scores and cache that are not None."""
+def join_outputs(outputs: Any, *others: Any) -> Any:
+    """Returns `outputs` alone, or a tuple of it and those of the others (scores, cache) that are not None."""
     others = [x for x in others if x is not None]
     return (outputs, *others) if others else outputs
 
@@ -23,10 +23,10 @@ class BlockScores(NamedTuple):
 
 
 class TransformerBlock(keras.layers.Layer):
-    """Base of EncoderBlock and DecoderBlock, which document the arguments; not used by itself.
+    """Base class of EncoderBlock and DecoderBlock, which document the arguments.
 
-    A block with another attention names its `attention_class` (a `MultiHeadAttention` of the same arguments), or
-    overrides `_make_attention`; a stack of such blocks names its `block_class`.
+    A block with another attention sets `attention_class` (a `MultiHeadAttention` with the same arguments) or overrides
+    `_make_attention`; a stack of such blocks sets `block_class`.
     """
 
     attention_class = MultiHeadAttention
@@ -82,7 +82,7 @@ class TransformerBlock(keras.layers.Layer):
         return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
 
     def _build_common(self, inputs_shape):
-        """Builds self-attention and feed-forward; called by `build`, where the width is known."""
+        """Builds self-attention and feed-forward layer; called by `build`, where the width is known."""
         width = inputs_shape[-1]
         if len(inputs_shape) != 3 or width is None or width % self.num_heads:
             raise ValueError(
@@ -96,7 +96,7 @@ class TransformerBlock(keras.layers.Layer):
         self.feed_forward_residual.build(inputs_shape)
 
     def _attend_to_self(self, inputs, return_attention_scores, cache, packing, **arguments):
-        """The residual around self-attention: its outputs, weights or None, and new cache or None."""
+        """Applies self-attention inside its residual; returns outputs, weights or None, and the new cache or None."""
         query = self.self_attention_residual.prepare(inputs)
         attended = self.self_attention(
             query,
@@ -112,7 +112,7 @@ class TransformerBlock(keras.layers.Layer):
         return self.self_attention_residual(inputs, attended), scores, others[0] if others else None
 
     def _feed_forward(self, x):
-        """The residual around the feed-forward layer."""
+        """Applies the feed-forward layer inside its residual."""
         return self.feed_forward_residual(x, self.feed_forward(self.feed_forward_residual.prepare(x)))
 
     def _make_attention(self, width, name):

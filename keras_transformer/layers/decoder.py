@@ -1,4 +1,4 @@
-"""A stack of decoder blocks: vectors and a memory in, vectors out."""
+"""Stack of decoder blocks."""
 
 import keras
 
@@ -11,28 +11,28 @@ from keras_transformer.ops.values import check_dense
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Decoder(TransformerStack):
-    """N decoder blocks, and in pre-norm a last layer normalisation (Vaswani et al. 2017, section 3.1).
+    """Stack of N decoder blocks, in pre-norm with a final layer normalisation (Vaswani et al. 2017, section 3.1).
 
     Args:
         num_layers: Blocks N.
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
-            normalize_first, epsilon: Of every `DecoderBlock`.
+            normalize_first, epsilon: Arguments of every `DecoderBlock`.
         skip_padding: Whether the blocks compute real steps only, of inputs and memory; see `Encoder`. No effect with
             a cache.
         remat: Whether the backward pass computes each block a second time; see `Encoder`. No effect with a cache.
 
     Call arguments:
         inputs: Float `[B, T, D]`.
-        memory: Float `[B, S, D']`, the encoder's output; left out with a cache, which holds its projections.
+        memory: Float `[B, S, D']`, the encoder's output; omitted with a cache, which holds its projections.
         inputs_mask, memory_mask: Boolean `[B, T]` and `[B, S]`, True at real steps; default to the masks that
-            the tensors carry (`mask` is another name of `inputs_mask`). The outputs carry on `mask` or the one
+            the tensors carry (`mask` is another name of `inputs_mask`). The outputs carry `mask` or the one
             that `inputs` carries.
-        attention_mask: A pattern of self-attention beyond padding; see `DecoderBlock`.
+        attention_mask: Mask of self-attention besides padding; see `DecoderBlock`.
         use_causal_mask: Whether step t sees target steps up to t only.
         return_attention_scores, cache, cache_index, training: As for `Encoder`.
 
     Returns:
-        As `Encoder` does, with the weights and caches of `DecoderBlock`.
+        As from `Encoder`, with the weights and caches of `DecoderBlock`.
 
     Raises:
         ValueError: See `DecoderBlock`.
@@ -78,10 +78,10 @@ class Decoder(TransformerStack):
         )
 
     def cross_attention_scores(self, inputs, memory, inputs_mask=None, memory_mask=None, layer: int = -1):
-        """Cross-attention weights of one block, float32 `[B, N, T, S]`: the source of word alignments."""
+        """Returns the cross-attention weights of one block, float32 `[B, N, T, S]`, as used for word alignment."""
         arguments = {"inputs_mask": inputs_mask, "memory_mask": memory_mask}
         return self(inputs, memory, return_attention_scores=True, **arguments)[1][layer].cross_attention
 
     def init_cache(self, memory, length: int, num_beams: int = 1) -> tuple[BlockCache, ...]:
-        """Caches, one a block: the memory `[B, S, D']` projected once, room for `length` steps of K beams each."""
+        """Returns one cache per block: the memory `[B, S, D']` projected once, room for `length` steps of K beams."""
         return tuple(block.init_cache(memory, length, num_beams) for block in self.blocks)

@@ -1,16 +1,18 @@
-"""One block of a Transformer decoder."""
+"""Transformer decoder block."""
 
 import keras
 from keras import ops
 
-from keras_transformer.layers.block import BlockScores, TransformerBlock, returned
+from keras_transformer.layers.block import BlockScores, TransformerBlock, join_outputs
 from keras_transformer.ops import masks
 from keras_transformer.ops.cache import BlockCache
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class DecoderBlock(TransformerBlock):
-    """Causal self-attention, cross-attention to a memory, feed-forward (Vaswani et al. 2017, figure 1, right).
+    """Applies causal self-attention, cross-attention to a memory and a feed-forward layer.
+
+    Each is inside a residual (Vaswani et al. 2017, figure 1, right).
 
     Args:
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation, normalize_first,
@@ -18,22 +20,22 @@ class DecoderBlock(TransformerBlock):
 
     Call arguments:
         inputs: Float `[B, T, D]`.
-        memory: Float `[B, S, D']`, the encoder's output; left out with a cache, which holds its projection.
+        memory: Float `[B, S, D']`, the encoder's output; omitted with a cache, which holds its projection.
         inputs_mask, memory_mask: Boolean `[B, T]` and `[B, S]`, True at real steps; default to the masks that
             the tensors carry (`mask` is another name of `inputs_mask`, which Keras fills when there is one
-            tensor). The outputs carry on `mask` or the one that `inputs` carries.
-        attention_mask: A pattern of self-attention beyond padding, `[B, T, T]` or other shapes; with a cache of L steps
+            tensor). The outputs carry `mask` or the one that `inputs` carries.
+        attention_mask: Mask of self-attention besides padding, `[B, T, T]` or other shapes; with a cache of L steps
             and K beams `[B, K, L * K]`; see `MultiHeadAttention`.
         use_causal_mask: Whether step t sees target steps up to t only; False for non-autoregressive decoding.
         return_attention_scores: Whether to return the attention weights as well.
-        cache: `BlockCache` of `init_cache`; inputs are then the steps from `cache_index` on.
+        cache: `BlockCache` from `init_cache`; inputs are then the steps from `cache_index` on.
         cache_index: Integer scalar, the number of steps already in the cache.
         packing, memory_packing: `Packing` of the inputs and of the memory, both packed, `[1, M, D]` and `[1, M', D']`;
             the outputs are then packed as the inputs are.
 
     Returns:
         Float `[B, T, D]`; or a tuple of it, the attention weights as `BlockScores(self_attention, cross_attention)`,
-        float32 `[B, N, T, T]` and `[B, N, T, S]`, if they are wanted, and the new cache if there is one.
+        float32 `[B, N, T, T]` and `[B, N, T, S]`, if requested, and the new cache if there is one.
 
     Raises:
         ValueError: If D is unknown or not a multiple of `num_heads`, if neither memory nor cache is given,
@@ -93,7 +95,7 @@ class DecoderBlock(TransformerBlock):
         attended, cross_scores = attended if return_attention_scores else (attended, None)
         scores = BlockScores(self_scores, cross_scores) if return_attention_scores else None
         x = self._feed_forward(self.cross_attention_residual(x, attended))
-        return returned(x, scores, None if cache is None else BlockCache(self_cache, cache.cross_attention))
+        return join_outputs(x, scores, None if cache is None else BlockCache(self_cache, cache.cross_attention))
 
     def init_cache(self, memory, length: int, num_beams: int = 1) -> BlockCache:
         """Projects the memory `[B, S, D']` once, and makes room for `length` steps of K = `num_beams` beams a sentence.

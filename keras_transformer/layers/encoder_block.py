@@ -1,15 +1,15 @@
-"""One block of a Transformer encoder; under a causal mask, of a language model."""
+"""Transformer encoder block; with a causal mask, the block of a language model."""
 
 import keras
 
-from keras_transformer.layers.block import TransformerBlock, returned
+from keras_transformer.layers.block import TransformerBlock, join_outputs
 from keras_transformer.ops import masks
 from keras_transformer.ops.cache import KVCache
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class EncoderBlock(TransformerBlock):
-    """Self-attention, then feed-forward (Vaswani et al. 2017, figure 1, left), each inside a residual.
+    """Applies self-attention and a feed-forward layer, each inside a residual (Vaswani et al. 2017, figure 1, left).
 
     Args:
         num_heads: Heads N; divides the width D of the inputs.
@@ -17,24 +17,24 @@ class EncoderBlock(TransformerBlock):
         dropout: Rate after each sublayer.
         attention_dropout: Rate on the attention weights.
         activation_dropout: Rate inside the feed-forward layer.
-        activation: Of the feed-forward layer.
+        activation: Activation of the feed-forward layer.
         normalize_first: Pre-norm if True, post-norm as published if False.
         epsilon: Added to the variance by the layer normalisations.
 
     Call arguments:
         inputs: Float `[B, T, D]`.
         mask: Boolean `[B, T]`, True at real steps (`inputs_mask` is the same; Keras fills one or the other);
-            defaults to the mask that `inputs` carries. The outputs carry on that one or `mask`.
-        attention_mask: A pattern beyond padding, `[B, T, T]` or other shapes, see `MultiHeadAttention`.
+            defaults to the mask that `inputs` carries. The outputs carry that one or `mask`.
+        attention_mask: Mask besides padding, `[B, T, T]` or other shapes; see `MultiHeadAttention`.
         use_causal_mask: Whether step t sees steps up to t only: the GPT block.
         return_attention_scores: Whether to return the attention weights as well.
-        cache: `KVCache` of `init_cache`; inputs are then the steps from `cache_index` on, attended causally.
+        cache: `KVCache` from `init_cache`; inputs are then the steps from `cache_index` on, attended causally.
         cache_index: Integer scalar, the number of steps already in the cache.
-        packing: `Packing` of the inputs if they are packed, `[1, M, D]`; so are the outputs then.
+        packing: `Packing` of the inputs if they are packed, `[1, M, D]`; the outputs are then packed too.
 
     Returns:
-        Float `[B, T, D]`; or a tuple of it, the attention weights, float32 `[B, N, T, S]`, if they are wanted, and the
-        new cache if there is one.
+        Float `[B, T, D]`; or a tuple of it, the attention weights, float32 `[B, N, T, S]`, if requested, and the new
+        cache if there is one.
 
     Raises:
         ValueError: If D is unknown or not a multiple of `num_heads`, or a mask has the wrong shape or type.
@@ -65,8 +65,8 @@ class EncoderBlock(TransformerBlock):
             use_causal_mask=use_causal_mask,
             cache_index=cache_index,
         )
-        return returned(self._feed_forward(x), scores, cache)
+        return join_outputs(self._feed_forward(x), scores, cache)
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
-        """An empty `KVCache` for at most `length` steps."""
+        """Returns an empty `KVCache` for at most `length` steps."""
         return self.self_attention.init_cache(batch_size, length)

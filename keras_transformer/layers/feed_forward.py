@@ -8,13 +8,13 @@ from keras_transformer.layers.dropout import Dropout
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class FeedForward(keras.layers.Layer):
-    """Two dense layers applied to each step alone (Vaswani et al. 2017, eq. 2).
+    """Applies two dense layers to each step separately (Vaswani et al. 2017, eq. 2).
 
         FFN(x) = Dropout(activation(x W_1 + b_1)) W_2 + b_2
 
     Args:
         intermediate_dim: Inner width F.
-        activation: Name or function; ReLU in 2017.
+        activation: Name or function; ReLU as published in 2017.
         dropout: Rate on the inner activations.
 
     Call arguments:

@@ -1,9 +1,9 @@
-"""Weights from `keras.layers.MultiHeadAttention` to our layer and back."""
+"""Weight conversion between `keras.layers.MultiHeadAttention` and this package's layer."""
 
 import keras
 from keras import ops
 
-_PROJECTIONS = {  # Of Keras's layer and of ours.
+_PROJECTIONS = {  # Keras's names to this package's.
     "query": "query_dense",
     "key": "key_dense",
     "gate": "gate_dense",
@@ -13,9 +13,9 @@ _PROJECTIONS = {  # Of Keras's layer and of ours.
 
 
 def copy_weights(source: keras.layers.Layer, target: keras.layers.Layer) -> keras.layers.Layer:
-    """Builds `target` for the shapes of `source`, if that is built, and gives it its kernels and biases.
+    """Builds `target` for the shapes of `source` and copies kernels and biases to it, if `source` is built.
 
-    One of them is Keras's layer, the other ours; returns `target`.
+    One of them is Keras's layer, the other this package's. Returns `target`.
 
     Raises:
         ValueError: If `source` has other weights than kernels and biases, such as those of LoRA or quantization.
@@ -38,6 +38,6 @@ def copy_weights(source: keras.layers.Layer, target: keras.layers.Layer) -> kera
 
 
 def _by_name(layer):
-    """Weights by our names of projections: "query_dense/kernel"."""
+    """Returns weights by this package's names: "query_dense/kernel"."""
     paths = [(weight.path.split("/")[-2:], weight) for weight in layer.weights]
     return {f"{_PROJECTIONS.get(owner, owner)}/{name}": w for (owner, name), w in paths if "seed" not in w.path}

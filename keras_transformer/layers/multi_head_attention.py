@@ -1,4 +1,4 @@
-"""Multi-head attention, a drop-in for `keras.layers.MultiHeadAttention` that leaves its callers' masks alone."""
+"""Multi-head attention, a drop-in for `keras.layers.MultiHeadAttention` that keeps the masks of its inputs."""
 
 import math
 
@@ -17,15 +17,15 @@ from keras_transformer.ops.visibility import Visibility
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class MultiHeadAttention(AttentionHeads):
-    """Attention in N heads (Vaswani et al. 2017, section 3.2.2).
+    """Computes attention in N heads (Vaswani et al. 2017, section 3.2.2).
 
         MultiHead(Q, K, V) = Concat(head_1, ..., head_N) W_O,  head_n = Attention(Q W_Q, K W_K, V W_V)
 
-    Axes: B batch, T query steps, S key steps, N heads, H width of a head, D width of the query. Arguments are those of
-    Keras's layer, and so are the outputs, but for queries that see nothing. Projections are plain `Dense` layers: their
-    initial weights get the fans of a `[D, N * H]` matrix, and constraints see such matrices.
+    Axes: B batch, T query steps, S key steps, N heads, H width of a head, D width of the query. Arguments and outputs
+    are those of Keras's layer, except for queries that see no key. Projections are plain `Dense` layers: their initial
+    weights have the fans of a `[D, N * H]` matrix, and constraints apply to such matrices.
 
-    A subclass changes how queries and keys meet by one of the methods of `AttentionHeads`.
+    A subclass changes the scores by overriding one of the hooks of `AttentionHeads`.
 
     Args:
         num_heads: Heads N.
@@ -34,25 +34,25 @@ class MultiHeadAttention(AttentionHeads):
         dropout: Rate on the attention weights.
         use_bias: Whether the projections have biases.
         output_shape: Width of the output, or several sizes; defaults to the query's width.
-        attention_axes: Axes of steps that attention is over, where inputs have more than one: `[B, ..., D]`; all by
+        attention_axes: Axes that attention runs over, for inputs `[B, ..., D]` with several axes of steps; all by
             default. The others count as rows.
         sliding_window: If given, queries see keys less than this many steps away only.
-        flash_attention: True makes scores in blocks, without memory for all of them, on any backend and device; False
-            never does. By default, unless `keras.config.enable_flash_attention` decides, long inputs are done so
-            (T * S from 2,048 squared on) where no weights are returned or dropped.
+        flash_attention: True computes scores in blocks, without memory for all of them, on any backend and device;
+            False never does. By default, unless `keras.config.enable_flash_attention` decides, blocks are used for long
+            inputs (T * S of 2,048 squared or more) if no weights are returned or dropped.
         kernel_initializer, bias_initializer, kernel_regularizer, bias_regularizer, activity_regularizer,
-            kernel_constraint, bias_constraint: Of all projections.
+            kernel_constraint, bias_constraint: Options of all projections.
         use_gate: Whether a projection of the query, through a sigmoid, scales the heads before W_O (Qiu et al. 2025).
         seed: Seed of the dropout.
 
     Call arguments:
         query: Float `[B, T, D]`.
-        value: Float `[B, S, *]`. May be left out only with a cache, which is then read and not written.
+        value: Float `[B, S, *]`. May be omitted only with a cache, which is then read and not written.
         key: Float `[B, S, *]`; defaults to `value`.
-        query_mask: Boolean `[B, T]`; passed on with the output. Padding hides keys, not queries.
+        query_mask: Boolean `[B, T]`; carried by the output. Padding hides keys, not queries.
         value_mask, key_mask: Boolean `[B, S]`, True at real steps; default to the masks that the tensors carry.
-            Reading a cache, they describe its steps; writing one, they are unused, since Keras fills them with
-            masks of the new steps alone: hide written steps by `attention_mask`.
+            When a cache is read, they describe its steps; when one is written, they are unused, since Keras fills
+            them with masks of the new steps alone: hide written steps by `attention_mask`.
         attention_mask: `[T, S]`, `[B, T, S]` or `[B, N, T, S]`, True (or 1) where a query may see a key; a size of 1
             broadcasts.
         return_attention_scores: Whether to return the weights as well.
@@ -60,17 +60,16 @@ class MultiHeadAttention(AttentionHeads):
         cache: `KVCache`. With `value`, the projected steps are written to it at `cache_index` and attention
             runs over all of it, causally; without, attention reads it as it is (a memory projected once by
             `project`). The query may have K times the cache's rows, for the K beams of a sentence. Their steps count
-            as K * T steps of one query, and K beams that write need an `attention_mask` `[B, K * T, S]` which tells
-            them apart; see `keras_transformer.ops.ancestry`.
+            as K * T steps of one query, and K beams that write need an `attention_mask` `[B, K * T, S]` that
+            separates them; see `keras_transformer.ops.ancestry`.
         cache_index: Integer scalar, the number of steps already written; required to write.
-        packing, value_packing: `Packing` of the query and of the value (and key) if they come packed, `[1, M, *]`: only
-            their real steps are projected. Masks have the shapes of what is not packed; the output is packed as the
-            query is.
+        packing, value_packing: `Packing` of the query and of the value (and key) if they are packed, `[1, M, *]`: only
+            their real steps are projected. Masks have the unpacked shapes; the output is packed if the query is.
 
     Returns:
         Float `[B, T, output_shape]`; with `return_attention_scores` also the softmax weights before dropout,
-        float32 `[B, N, T, S]`; with a cache that is written also the new cache, last. A query that may see
-        no key gives zeros and sends back no gradient.
+        float32 `[B, N, T, S]`; with a cache that is written also the new cache, last. A query that sees no
+        key has zeros as output and passes back no gradient.
 
     Raises:
         ValueError: If sizes are not positive, a width is unknown, `value` or `cache_index` is missing, a mask has the
@@ -215,9 +214,9 @@ class MultiHeadAttention(AttentionHeads):
         return returned if len(returned) > 1 else outputs
 
     def project(self, value, key=None, packing=None, positions=None) -> KVCache:
-        """Keys and values of `[B, S, *]` as a cache: how a memory is projected once per sentence.
+        """Projects `[B, S, *]` to a cache of keys and values, such as a memory once per sentence.
 
-        `positions`, int32 `[S]`, are those of the steps if they are not the first ones.
+        `positions`, int32 `[S]`, are those of the steps; 0 to S - 1 by default.
         """
         keys = self._heads(self.key_dense, value if key is None else key, packing)
         positions = masks.key_positions(ops.shape(keys)[2]) if positions is None else positions
@@ -225,7 +224,7 @@ class MultiHeadAttention(AttentionHeads):
         return KVCache(*(ops.reshape(x, (ops.shape(x)[0] * self.num_heads, *ops.shape(x)[2:])) for x in heads))
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
-        """A cache of zeros for self-attention over at most `length` steps."""
+        """Returns a cache of zeros for self-attention over at most `length` steps."""
         shape = (batch_size * self.num_heads, length)
         return KVCache(
             ops.zeros((*shape, self.key_dim), self.compute_dtype),
@@ -261,7 +260,7 @@ class MultiHeadAttention(AttentionHeads):
     def from_keras(cls, layer: keras.layers.MultiHeadAttention) -> "MultiHeadAttention":
         """Converts `keras.layers.MultiHeadAttention`, with its weights if it is built.
 
-        Outputs are the same, but for queries that may see nothing, which give zeros here.
+        Outputs are the same, except for queries that see no key, which give zeros here.
         """
         return copy_weights(layer, cls.from_config(layer.get_config()))
 
@@ -284,13 +283,13 @@ class MultiHeadAttention(AttentionHeads):
             )
         if self.flash_attention and type(self)._scores is not AttentionHeads._scores:
             raise ValueError(
-                "Flash attention makes no scores but its own. "
+                "Flash attention cannot use other scores than dot products. "
                 f"Received: flash_attention=True in {type(self).__name__}, which overrides `_scores`. Leave it out."
             )
         if not self._axes.plain and not (cache is None and packing is None):
             raise ValueError(
                 "Caches and packed inputs need inputs [batch, steps, width]. "
-                f"Received: query.shape={tuple(query.shape)}."
+                f"Received: query.shape={tuple(query.shape)}. Reshape them to one axis of steps."
             )
         if cache is not None and value is not None:
             check_writing(cache, cache_index, query, self.num_heads, attention_mask)
@@ -304,7 +303,7 @@ class MultiHeadAttention(AttentionHeads):
         heads = heads if packing is None else packing.pack(heads)
         outputs = self.output_dense(heads * self.gate_dense(query) if self.use_gate else heads)
         if visible is not None and self.use_bias:
-            # Nothing seen by any head, nothing said: without this the bias would speak.
+            # Queries that see no key in any head give zeros, not the bias of the output projection.
             visible = ops.any(visible, axis=1)
             if packing is not None:
                 visible = packing.pack(ops.cast(ops.broadcast_to(visible, (rows, steps, 1)), outputs.dtype)) > 0

@@ -1,4 +1,4 @@
-"""The projections of an attention layer and their options."""
+"""Projections of an attention layer and their options."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ _KINDS = {
 
 
 class ProjectionOptions:
-    """Keywords that all projections of a layer share, as `keras.layers.Dense` takes them.
+    """Keyword arguments of `keras.layers.Dense` that all projections of a layer share.
 
     Args:
-        use_bias: Whether they have biases.
-        objects: Initializers, regularizers and constraints by the keyword of `Dense`: names, configurations or objects.
+        use_bias: Whether the projections have biases.
+        objects: Initializers, regularizers and constraints by keyword of `Dense`: names, configurations or objects.
     """
 
     def __init__(self, use_bias: bool, **objects):
@@ -26,12 +26,12 @@ class ProjectionOptions:
         self._objects = {name: _module(name).get(value) for name, value in objects.items()}
 
     def dense(self, units: int, name: str, dtype: Any, **keywords) -> Dense:
-        """A projection to `units`; each draws its initial weights for itself."""
+        """Returns a projection to `units`, with initial weights drawn independently of the others."""
         own = {k: v.clone() if isinstance(v, keras.Initializer) else v for k, v in self._objects.items()}
         return Dense(units, use_bias=self.use_bias, dtype=dtype, name=name, **own, **keywords)
 
     def get_config(self) -> dict[str, Any]:
-        """The keywords as a layer's `get_config` returns them."""
+        """Returns the keyword arguments as a layer's `get_config` does."""
         objects = {name: _module(name).serialize(value) for name, value in self._objects.items()}
         return {"use_bias": self.use_bias, **objects}
 

@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_transformer.layers.block import returned
+from keras_transformer.layers.block import join_outputs
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
 from keras_transformer.ops.rematerialisation import rematerialized_call
@@ -82,7 +82,7 @@ class TransformerStack(keras.layers.Layer):
             x = self.norm(x)
         if packing is not None:
             x = packing.unpack(x)
-        return returned(x, tuple(scores) or None, tuple(caches) or None)
+        return join_outputs(x, tuple(scores) or None, tuple(caches) or None)
 
     def _packing(self, x, mask):
         """Where the real steps of x `[B, T, D]` are, if it skips padding. A single row is taken to have none."""

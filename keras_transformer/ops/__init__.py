@@ -1,1 +1,1 @@
-"""Pure functions on tensors: masks, attention, positions, caches."""
+"""Functions on tensors: masks, attention, positions, caches, dropout, gradients."""

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention: the one place where scores are made and turned into weights."""
+"""Scaled dot-product attention: scores, their softmax, and weighted sums of values."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,8 +23,8 @@ def dot_product_attention(
         key: Float `[B * N, S, H]`, heads and rows in one axis as a `KVCache` has them.
         value: Float `[B * N, S, H']`.
         mask: Boolean `[B, T, S]` or `[B, N, T, S]`, or broadcastable to it, True where a query may see a key. A query
-            that sees nothing gets zeros, as output and as weights, and sends back no gradient.
-        dropout: Function applied to the weights before they meet the values.
+            that sees no key has zeros as output and as weights, and passes back no gradient.
+        dropout: Function applied to the weights before they multiply the values.
 
     Returns:
         The output `[B, N, T, H']` and the weights before dropout, float32 `[B, N, T, S]`.
@@ -33,7 +33,7 @@ def dot_product_attention(
 
 
 def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None = None) -> tuple[Any, Any]:
-    """Turns float32 scores `[B, N, T, S]` into weights and means of values; see `dot_product_attention`."""
+    """Computes outputs and weights from float32 scores `[B, N, T, S]`; see `dot_product_attention`."""
     if mask is None:
         weights = softmax(scores)
     else:
@@ -49,27 +49,27 @@ def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None =
 
 
 def attention_scores(query: Any, key: Any) -> Any:
-    """Float32 `[B, N, T, S]`: dot products scaled by the root of the head's width."""
+    """Computes float32 scores `[B, N, T, S]`: dot products divided by the root of the head's width."""
     return ops.cast(_matmul(widened(scaled(query)), ops.swapaxes(widened(key), -1, -2)), "float32")
 
 
 def scaled(query: Any) -> Any:
-    """Queries `[..., H]` over the root of H."""
+    """Divides queries `[..., H]` by the root of H."""
     return query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
 
 
 def widened(x: Any) -> Any:
-    """Float16 as float32. Float16 ends at 65,504: a larger score is infinite, and two of them NaN in the softmax."""
+    """Casts float16 to float32, as scores above 65,504 would be infinite, and the softmax of two of them NaN."""
     return ops.cast(x, "float32") if keras.backend.standardize_dtype(x.dtype) == "float16" else x
 
 
 def softmax(scores: Any) -> Any:
-    """Softmax over the last axis; Keras's own warns of an axis of one element."""
+    """Computes the softmax over the last axis, without Keras's warning about an axis of one element."""
     return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores)
 
 
 def _matmul(x, y):
-    """`[B, N, T, *] @ [B * N, *, M]` to `[B, N, T, M]`."""
+    """Multiplies `[B, N, T, *]` by `[B * N, *, M]` to `[B, N, T, M]`."""
     batch, heads, steps, width = ops.shape(x)
     product = ops.matmul(ops.reshape(x, (batch * heads, steps, width)), y)
     return ops.reshape(product, (batch, heads, steps, ops.shape(y)[-1]))

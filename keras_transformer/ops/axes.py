@@ -1,4 +1,4 @@
-"""Attention over some axes of inputs that have more than one axis of steps."""
+"""Attention over selected axes of inputs with several axes of steps."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,14 +7,14 @@ from keras import ops
 
 
 class AttentionAxes:
-    """Folds inputs `[B, ..., D]` to `[B', T, D]`: attended axes become steps, the others rows; and unfolds again.
+    """Folds inputs `[B, ..., D]` to `[B', T, D]`: attended axes become steps, the others rows. Unfolds outputs.
 
     Args:
-        axes: Attended axes, counted in the inputs; None for all but the first and the last.
-        rank: Axes of the inputs.
+        axes: Attended axes of the inputs; None for all but the first and the last.
+        rank: Number of axes of the inputs.
 
     Raises:
-        ValueError: If an axis is that of the rows or of the vectors, or none of the inputs.
+        ValueError: If an axis is the first or the last of the inputs, outside of them, or repeated.
     """
 
     def __init__(self, axes: Sequence[int] | None, rank: int):
@@ -33,7 +33,7 @@ class AttentionAxes:
         return self.attended == (1,) and self.others == (0,)
 
     def fold(self, x: Any) -> Any:
-        """Inputs `[B, ..., D]` to `[B', T, D]`, or their padding mask `[B, ...]` to `[B', T]`."""
+        """Folds inputs `[B, ..., D]` to `[B', T, D]`, or their padding mask `[B, ...]` to `[B', T]`."""
         if x is None:
             return None
         shape, last = ops.shape(x), tuple(range(len(self.attended) + len(self.others), len(x.shape)))
@@ -43,21 +43,21 @@ class AttentionAxes:
         )
 
     def unfold(self, x: Any, inputs: Any) -> Any:
-        """Outputs `[B', T, D']` to the axes of the inputs that were folded, `[B, ..., D']`."""
+        """Unfolds outputs `[B', T, D']` to the axes of the folded inputs, `[B, ..., D']`."""
         shape, order = ops.shape(inputs), (*self.others, *self.attended)
         x = ops.reshape(x, (*(shape[axis] for axis in order), x.shape[-1]))
         return ops.transpose(x, (*(order.index(axis) for axis in range(len(order))), len(order)))
 
     def unfold_scores(self, scores: Any, query: Any, value: Any) -> Any:
-        """Weights `[B', N, T, S]` to rows, heads, query steps and key steps, each in all their axes."""
+        """Unfolds weights `[B', N, T, S]` to rows, heads, query steps and key steps, each in all their axes."""
         shape, keys = ops.shape(query), ops.shape(value)
         rows, steps = [shape[a] for a in self.others], [shape[a] for a in self.attended]
         return ops.reshape(scores, (*rows, ops.shape(scores)[1], *steps, *(keys[a] for a in self.attended)))
 
     def fold_mask(self, mask: Any, query: Any, value: Any, heads: int) -> Any:
-        """A mask on rows, heads, query steps and key steps, each in all their axes, to `[B', N, T', S']`.
+        """Folds a mask over rows, heads, query steps and key steps, each in all their axes, to `[B', N, T', S']`.
 
-        Axes of rows and heads may be missing from behind, as in Keras, or all be; a size of 1 broadcasts.
+        The last axes of rows and heads may be missing, as in Keras, or all of them; a size of 1 broadcasts.
         """
         if mask is None:
             return None

@@ -10,17 +10,17 @@ from keras_transformer.ops.masks import visible_rows
 from keras_transformer.ops.visibility import Visibility
 
 LONG = 2**22  # Query steps times key steps from which blocks cost no time: 2,048 each.
-_SCORES = 2**21  # Made at a time: 8 MB of float32 stay in the caches of a processor.
-_FEWEST_STEPS = 16  # In a block, or it would be all overhead.
+_SCORES = 2**21  # Scores of a block: 8 MB of float32 stay in the caches of a processor.
+_MIN_STEPS = 16  # Smaller blocks would be mostly overhead.
 
 
 def blockwise_attention(
     query: Any, key: Any, value: Any, seen: Visibility, bias: Callable | None = None, scores_at_a_time: int = _SCORES
 ) -> tuple[Any, Any]:
-    """Computes what `dot_product_attention` does without its weights, which are made and forgotten block by block.
+    """Computes the output of `dot_product_attention` block by block, without keeping its weights.
 
-    A block of query steps meets all keys, so each row has its softmax at once. The gradient makes the weights again
-    (Rabe & Staats 2021, section 3; Dao et al. 2022, appendix B). There are no gradients of gradients.
+    A block of query steps attends to all keys, so each row has its whole softmax. The gradient computes the weights
+    again (Rabe & Staats 2021, section 3; Dao et al. 2022, appendix B). There are no second-order gradients.
 
     Axes: B batch, T query steps, S key steps, N heads, H width of a head.
 
@@ -28,14 +28,14 @@ def blockwise_attention(
         query: Float `[B, N, T, H]`.
         key: Float `[B * N, S, H]`.
         value: Float `[B * N, S, H']`.
-        seen: What each query sees. One that sees nothing gets zeros and sends back no gradient.
-        bias: Function of query and key positions `[t]` and `[S]` to what is added to the scores of those steps, float
-            `[B, N, t, S]` or broadcastable to it. A constant: it gets no gradient.
-        scores_at_a_time: B * N * t * S of a block, at most if t is then not very small.
+        seen: Which keys each query sees. A query that sees none has zeros as output and passes back no gradient.
+        bias: Function of query and key positions `[t]` and `[S]` that returns what to add to the scores of those steps,
+            float `[B, N, t, S]` or broadcastable to it. A constant: it gets no gradient.
+        scores_at_a_time: Largest B * N * t * S of a block; more if t would be below 16.
 
     Returns:
-        The output `[B, N, T, H']`, and boolean `[B, N, T, 1]` which queries see anything, with sizes of 1 for what
-        broadcasts; None if all do.
+        The output `[B, N, T, H']`, and boolean `[B, N, T, 1]`, True at queries that see at least one key, with sizes of
+        1 for what broadcasts; None if all queries do.
     """
     batch, heads, steps, width = ops.shape(query)
     rows, keys = batch * heads, ops.shape(key)[1]
@@ -43,7 +43,7 @@ def blockwise_attention(
     padded = seen.padded(size * count)
 
     def scores_of(queries, keys_transposed, start):
-        """Float32 `[B * N, t, S]` of a block, and which of its queries `[B * N, t, 1]` see anything."""
+        """Returns float32 scores `[B * N, t, S]` of a block, and which of its queries `[B * N, t, 1]` see any key."""
         scores, visible = ops.cast(ops.matmul(widened(queries), keys_transposed), "float32"), None
         mask = padded.rows(start, size)
         if mask is None and bias is None:
@@ -99,7 +99,7 @@ def blockwise_attention(
 
 
 def _visible(seen, padded, size, count):
-    """`seen.visible_rows()`, in blocks too where rules on positions would need a whole mask."""
+    """Returns `seen.visible_rows()`, computed in blocks where rules on positions would need a whole mask."""
     if seen.every_query_sees or not seen.has_rules:
         return seen.visible_rows()
 
@@ -112,10 +112,10 @@ def _visible(seen, padded, size, count):
 
 
 def _block_sizes(steps, most):
-    """Steps of a block, at most `most` unless that is very few, and the number of such blocks, all about full."""
+    """Returns the steps of a block, at most `most` or `_MIN_STEPS`, and the number of blocks, all about full."""
     known = isinstance(steps, int) and isinstance(most, int)
     smaller, larger = (min, max) if known else (ops.minimum, ops.maximum)
-    most = smaller(larger(most, _FEWEST_STEPS), steps)
+    most = smaller(larger(most, _MIN_STEPS), steps)
     count = (steps + most - 1) // most
     return (steps + count - 1) // count, count
 
@@ -130,7 +130,7 @@ def _hidden(x, visible):
 
 
 def _outer(x, y):
-    """The sum over steps of `[R, T, H]` times `[R, T, S]`, float32 `[R, H, S]`; turns the smaller one."""
+    """Sums `[R, T, H]` times `[R, T, S]` over steps to float32 `[R, H, S]`; transposes the smaller one."""
     return ops.cast(ops.matmul(ops.swapaxes(x, 1, 2), y), "float32")
 
 

@@ -17,7 +17,7 @@ class KVCache(NamedTuple):
 
 
 class BlockCache(NamedTuple):
-    """What one DecoderBlock keeps: its own growing past, and the memory projected once per sentence."""
+    """Caches of one DecoderBlock: its past steps, and the memory projected once per sentence."""
 
     self_attention: KVCache
     cross_attention: KVCache
@@ -42,24 +42,24 @@ def check_writing(cache: KVCache, index: Any, query: Any, num_heads: int, attent
     cached = None if cache.key.shape[0] is None else cache.key.shape[0] // num_heads
     if attention_mask is None and {query.shape[0], cached} - {None, query.shape[0]}:
         raise ValueError(
-            "Beams that write a `cache` of their sentence need an `attention_mask` that tells them apart. "
+            "Beams that write a `cache` of their sentence need an `attention_mask` that separates them. "
             f"Received: attention_mask=None, query.shape={tuple(query.shape)}, a cache of "
             f"{cached} rows. See `keras_transformer.ops.ancestry.visible_slots`."
         )
 
 
 def fold_beams(x: Any, cache: KVCache, num_heads: int, attention_mask: Any = None) -> Any:
-    """Makes the K beams of a sentence steps of one row, `[B * K, T, D]` to `[B, K * T, D]`: they share a cache."""
+    """Reshapes beams `[B * K, T, D]` to `[B, K * T, D]`: the K beams of a sentence become steps of one row."""
     if x is None:
         return None
     sentences, steps = ops.shape(cache.key)[0] // num_heads, -1
-    if isinstance(sentences, int) and not sentences:  # No rows, so that only the mask tells K.
+    if isinstance(sentences, int) and not sentences:  # Without rows, only the mask tells K.
         steps = max(x.shape[1] or 1, 1 if attention_mask is None else attention_mask.shape[-2] or 1)
     return ops.reshape(x, (sentences, steps, x.shape[-1]))
 
 
 def unfold_beams(weights: Any, rows: Any, steps: Any) -> Any:
-    """Attention weights `[B, N, K * T, S]` of folded beams to `[B * K, N, T, S]`."""
+    """Reshapes attention weights `[B, N, K * T, S]` of folded beams to `[B * K, N, T, S]`."""
     batch, heads, all_steps, key_steps = ops.shape(weights)
     weights = ops.reshape(weights, (batch, heads, all_steps // steps, steps, key_steps))
     return ops.reshape(ops.transpose(weights, (0, 2, 1, 3, 4)), (rows, heads, steps, key_steps))

@@ -1,4 +1,4 @@
-"""Dropout with random numbers no longer than they need to be."""
+"""Dropout with 16 random bits for each number on TensorFlow."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ _BITS = 16
 
 
 def dropout(x: Any, rate: float, seed: Any) -> Any:
-    """Zeros in place of a share `rate` of x, the rest scaled by `1 / (1 - rate)` (Srivastava et al. 2014).
+    """Sets a share `rate` of x to zero and scales the rest by `1 / (1 - rate)` (Srivastava et al. 2014).
 
-    On TensorFlow, where making 32 random bits a number costs more than the rest, 16 decide: the rate is a multiple of
-    2^-16, and the scale belongs to that rate.
+    On TensorFlow, where drawing 32 random bits for each number costs more than the rest of dropout, 16 bits are drawn:
+    the rate is rounded to a multiple of 2^-16, and the scale is that of the rounded rate.
 
     Args:
         x: Floats of any shape.

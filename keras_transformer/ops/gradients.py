@@ -1,4 +1,4 @@
-"""Gradients on any backend; Keras has no function for them."""
+"""Gradients on any backend, for which Keras has no function."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 def weight_gradients(
     model: keras.Model, inputs: Any, loss: Callable[[Any], Any], training: bool = False
 ) -> list[np.ndarray | None]:
-    """The gradients of `loss(model(inputs, training))` with respect to `model.trainable_variables`.
+    """Computes the gradients of `loss(model(inputs, training))` with respect to `model.trainable_variables`.
 
     Arrays of the variables' shapes; on TensorFlow and torch None for variables that the loss does not depend on.
     """
@@ -53,17 +53,17 @@ def _torch(model, inputs, loss, training):
 def vector_jacobian_products(
     function: Callable[[list], list], inputs: list[Any], vectors: list[list[np.ndarray]]
 ) -> list[list[np.ndarray]]:
-    """The gradients of `sum_i sum(function(inputs)[i] * vector[i])` with respect to the inputs, for each vector.
+    """Computes the gradients of `sum_i sum(function(inputs)[i] * vector[i])` with respect to `inputs`.
 
-    The function is called once. It must not change a variable.
+    There is one product for each vector. The function is called once. It must not change a variable.
 
     Args:
-        function: From float tensors to float tensors.
-        inputs: Its argument.
-        vectors: Of each wanted product one array for each output, of its shape.
+        function: Maps a list of float tensors to a list of float tensors.
+        inputs: Argument of `function`.
+        vectors: For each product one array per output, of the output's shape.
 
     Returns:
-        For each vector one array for each input, of its shape; zeros where no output depends on it.
+        For each vector one array per input, of the input's shape; zeros where no output depends on it.
     """
     find = {"tensorflow": _tensorflow_products, "jax": _jax_products, "torch": _torch_products}
     found = find[keras.backend.backend()](function, inputs, vectors)

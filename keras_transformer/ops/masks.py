@@ -1,4 +1,4 @@
-"""Boolean masks, True where something may be seen; axes B batch, T query steps, S key steps."""
+"""Boolean masks, True at what attention may see; axes B batch, T query steps, S key steps."""
 
 from typing import Any
 
@@ -9,14 +9,14 @@ from keras_transformer.ops.values import known_values
 
 
 def padding_mask(token_ids: Any, pad_id: int = 0) -> Any:
-    """True at real tokens: ids `[B, T]` to a boolean mask of the same shape."""
+    """Returns the padding mask of ids `[B, T]`: boolean, of the same shape, True at real tokens."""
     return ops.not_equal(token_ids, pad_id)
 
 
 def causal_mask(query_steps: Any, key_steps: Any, offset: Any = 0, beams: Any = 1) -> Any:
-    """Boolean `[1, T, S]`: query step t, which is step t + offset of its sequence, sees keys up to itself.
+    """Returns the causal mask `[1, T, S]`: query step t, step t + offset of its sequence, sees keys up to itself.
 
-    With K = `beams` the queries are those of K beams, one after the other, and each step of the keys has K slots.
+    With K = `beams`, the queries are those of K beams, one after the other, and each step of the keys has K slots.
     """
     ahead = ops.expand_dims(key_positions(key_steps, beams), 0) - ops.expand_dims(
         query_positions(query_steps, offset, beams), 1
@@ -25,17 +25,17 @@ def causal_mask(query_steps: Any, key_steps: Any, offset: Any = 0, beams: Any = 
 
 
 def query_positions(steps: Any, offset: Any = 0, beams: Any = 1) -> Any:
-    """Where query steps are in their sequences, int32 `[T]`; see `causal_mask`."""
+    """Returns the positions of query steps in their sequences, int32 `[T]`; see `causal_mask`."""
     return ops.arange(steps, dtype="int32") % (steps // beams) + ops.cast(offset, "int32")
 
 
 def key_positions(steps: Any, beams: Any = 1) -> Any:
-    """Where key steps are in their sequences, int32 `[S]`; see `causal_mask`."""
+    """Returns the positions of key steps in their sequences, int32 `[S]`; see `causal_mask`."""
     return ops.arange(steps, dtype="int32") // beams
 
 
 def merge(*masks: Any) -> Any:
-    """Logical and of those masks that are not None; None if all are."""
+    """Merges masks by logical and, leaving out those that are None; returns None if all are."""
     merged = None
     for mask in masks:
         if mask is not None:
@@ -44,11 +44,11 @@ def merge(*masks: Any) -> Any:
 
 
 def attached_mask(inputs: Any, *explicit: Any) -> Any:
-    """The first explicit mask that is not None, else the one that Keras attached to `inputs`, else None.
+    """Returns the first explicit mask that is not None, else the one that Keras attached to `inputs`, else None.
 
     Keras fills `mask` when a layer receives one tensor and `<argument>_mask` when it receives several, so
-    layers that allow both hand both in here. Inside `jax.jit` tensors take no attributes, and what Keras
-    fills in is all there is.
+    layers that allow both pass both. Inside `jax.jit` tensors cannot carry a mask, and those that Keras
+    fills in are the only ones.
     """
     for mask in explicit:
         if mask is not None:
@@ -57,19 +57,19 @@ def attached_mask(inputs: Any, *explicit: Any) -> Any:
 
 
 def visible_rows(mask: Any) -> Any:
-    """Reduces `[..., T, S]` to `[..., T, 1]`: True for queries that see at least one key."""
+    """Reduces a mask `[..., T, S]` to `[..., T, 1]`, True for queries that see at least one key."""
     return ops.any(mask, axis=-1, keepdims=True)
 
 
 def attention_mask(mask: Any, shape: tuple) -> Any:
-    """Boolean `[B, N, T, S]` with sizes of 1 for what broadcasts, of a mask as Keras takes it.
+    """Converts a mask as Keras takes it to boolean `[B, N, T, S]`, with sizes of 1 for what broadcasts.
 
     Args:
         mask: `[T, S]`, `[B, T, S]` or `[B, N, T, S]`, boolean or 0 and 1 of any dtype; a size of 1 broadcasts.
         shape: Sizes B, N, T, S; None where unknown.
 
     Raises:
-        ValueError: If the shape is another, or other numbers than 0 and 1 are seen in it.
+        ValueError: If the shape is not one of these, or eager values are not all 0 or 1.
     """
     batch, heads, steps, keys = shape
     check_shape("attention_mask", mask, (batch, heads, steps, keys), (batch, steps, keys), (steps, keys))
@@ -80,7 +80,7 @@ def attention_mask(mask: Any, shape: tuple) -> Any:
             raise ValueError(
                 "`attention_mask` must be boolean or hold 0 and 1, which is True where a query may see a key. "
                 f"Received: dtype={dtype}, values from {values.min()} to {values.max()}. "
-                "Of a mask that is added to scores, pass `mask == 0`."
+                "Instead of a mask that is added to scores, pass `mask == 0`."
             )
         mask = ops.cast(mask, "bool")
     mask = ops.convert_to_tensor(mask)
@@ -98,7 +98,7 @@ def check_mask(name: str, mask: Any, *expected: tuple) -> None:
     dtype = keras.backend.standardize_dtype(mask.dtype)
     if dtype != "bool":
         raise ValueError(
-            f"`{name}` must be boolean {_named(expected)}, True where something may be seen. "
+            f"`{name}` must be boolean {_named(expected)}, True at what attention may see. "
             f"Received: dtype={dtype}, shape={tuple(mask.shape)}. Cast it, for example `mask != 0`."
         )
     check_shape(name, mask, *expected)

@@ -1,4 +1,4 @@
-"""Sinusoidal positions, exact to float32 at any position a text can have."""
+"""Sinusoidal positions, accurate in float32 at any position that a text can have."""
 
 import math
 from typing import Any
@@ -15,8 +15,8 @@ def sinusoidal_encoding(positions: Any, hidden_dim: int) -> Any:
         PE(p, 2i) = sin(p / 10000^(2i/D)),  PE(p, 2i+1) = cos(p / 10000^(2i/D))
 
     Sines and cosines are interleaved as in the paper; tensor2tensor and fairseq put all sines first. The
-    whole turns of `p * rate` are taken off in exact arithmetic before the sine, so that the error stays near
-    1e-6 up to position 16,384, where the plain float32 product is off by 1e-3.
+    whole turns of `p * rate` are subtracted exactly before the sine, so that the error stays near 1e-6 up to
+    position 16,384, where the plain float32 product has an error of 1e-3.
 
     Args:
         positions: Integers or whole floats of any shape, below 2^24.
@@ -32,7 +32,7 @@ def sinusoidal_encoding(positions: Any, hidden_dim: int) -> Any:
 
 
 def shift_matrix(offset: int, hidden_dim: int) -> np.ndarray:
-    """The linear map M_k with `PE(p + k) = M_k PE(p)` for every p: a rotation of each sine-cosine pair.
+    """Returns the linear map M_k with `PE(p + k) = M_k PE(p)` for every p: a rotation of each sine-cosine pair.
 
     Args:
         offset: The shift k, an integer of either sign.
@@ -51,7 +51,7 @@ def shift_matrix(offset: int, hidden_dim: int) -> np.ndarray:
 
 
 def _rates(hidden_dim):
-    """Turns per position of each sine-cosine pair, float64 `[D / 2]`."""
+    """Returns the turns per position of each sine-cosine pair, float64 `[D / 2]`."""
     if hidden_dim is None or hidden_dim % 2:
         raise ValueError(
             f"Sinusoidal positions need an even width. Received: hidden_dim={hidden_dim}. "
@@ -61,7 +61,7 @@ def _rates(hidden_dim):
 
 
 def _fraction_of_turn(positions, rates):
-    """`positions * rates` without its whole turns, although only float32 is at hand."""
+    """Computes `positions * rates` without its whole turns, in float32 only."""
     positions = ops.expand_dims(positions, -1)
     fraction = 0.0
     for _ in range(3):

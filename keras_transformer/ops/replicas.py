@@ -1,4 +1,4 @@
-"""Sums over the replicas of a model that train together."""
+"""Replicas of a `tf.distribute` strategy: their number, sums over them, and whether they span processes."""
 
 from typing import Any
 
@@ -6,23 +6,23 @@ import keras
 
 
 def num_replicas() -> int:
-    """Copies of the model that run this step together: those of a `tf.distribute` strategy, else 1.
+    """Returns the number of replicas that run this step together: those of a `tf.distribute` strategy, else 1.
 
-    On JAX a distributed array is one array, so that there is but one replica.
+    On JAX a distributed array is one array, so there is one replica.
     """
     context = _context()
     return context.num_replicas_in_sync if context else 1
 
 
 def sum_over_replicas(value: Any) -> Any:
-    """The sum of `value` over the replicas, on each of them; `value` itself if there is but one."""
+    """Returns the sum of `value` over the replicas, on each of them; `value` itself if there is one replica."""
     if num_replicas() == 1:
         return value
     return _context().all_reduce("sum", value)
 
 
 def spans_processes(strategy: Any) -> bool:
-    """Whether a `tf.distribute` strategy makes several processes train together."""
+    """Returns whether a `tf.distribute` strategy trains in several processes."""
     import tensorflow as tf
 
     return isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)

@@ -1,4 +1,4 @@
-"""Checks on numbers, where tensors have any yet."""
+"""Values of eager tensors, and checks of them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from keras import ops
 
 
 def known_values(tensor: Any) -> np.ndarray | None:
-    """The numbers of an eager tensor; None for one that only stands for numbers (tf.function, jax.jit, symbolic)."""
+    """Returns the values of an eager tensor; None for a symbolic one, as inside `tf.function` and `jax.jit`."""
     if keras.backend.backend() == "tensorflow" and ops.is_tensor(tensor) and not hasattr(tensor, "numpy"):
         return None
     try:
@@ -30,7 +30,7 @@ def check_dense(inputs: Any) -> None:
 def check_token_ids(name: str, token_ids: Any, vocabulary_size: int) -> None:
     """Raises `ValueError` if an id is outside of `[0, vocabulary_size)`; compiled calls cannot be checked.
 
-    JAX would take the nearest row of the table without a word, TensorFlow on a GPU a row of zeros.
+    Without the check JAX silently takes the nearest row of the table, TensorFlow on a GPU a row of zeros.
     """
     values = known_values(token_ids)
     if values is not None and values.size and not 0 <= values.min() <= values.max() < vocabulary_size:

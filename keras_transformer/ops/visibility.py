@@ -1,4 +1,4 @@
-"""Which keys each query sees, without a whole mask where rules on positions say it."""
+"""Which keys each query sees: a mask, and rules on positions that need no whole mask."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from keras_transformer.ops import masks
 
 
 class Visibility:
-    """A mask, and rules on positions that become masks of those query steps only that are looked at.
+    """A mask, and rules on positions, which become masks of the requested query steps only.
 
     Axes: B batch, T query steps, S key steps, N heads.
 
@@ -29,7 +29,7 @@ class Visibility:
         self.window = window
 
     def rows(self, start: Any = None, steps: Any = None) -> Any:
-        """The mask of query steps `start` to `start + steps`, or of all; None where nothing is hidden."""
+        """Returns the mask of query steps `start` to `start + steps`, or of all; None if nothing is hidden."""
         mask, positions = self.mask, self.query_positions
         if start is not None:
             positions = ops.slice(positions, (start,), (steps,))
@@ -39,13 +39,13 @@ class Visibility:
         return masks.merge(mask, *(ops.expand_dims(rule, (0, 1)) for rule in self._rules(positions)))
 
     def visible_rows(self) -> Any:
-        """Boolean `[B, N, T, 1]`: queries that see at least one key; None if all do."""
+        """Returns boolean `[B, N, T, 1]`, True at queries that see at least one key; None if all do."""
         if self.every_query_sees:
             return None
         return masks.visible_rows(self.rows())
 
     def padded(self, steps: Any) -> "Visibility":
-        """The same with further query steps behind, `steps` in all, of which nothing is expected."""
+        """Returns a copy with query steps appended, `steps` in all; what the appended ones see is not specified."""
         mask = self.mask
         if mask is not None and mask.shape[2] != 1:
             mask = _extended(mask, steps, 2)
@@ -53,12 +53,12 @@ class Visibility:
 
     @property
     def has_rules(self) -> bool:
-        """Whether positions decide, beside or without a mask."""
+        """Whether there are rules on positions, with or without a mask."""
         return self.causal or self.window is not None
 
     @property
     def every_query_sees(self) -> bool:
-        """Whether each query is sure to see a key: the first one is in nobody's future."""
+        """Whether each query is certain to see a key, as no causal rule hides the first one."""
         return self.mask is None and self.window is None
 
     def _rules(self, positions):
@@ -70,7 +70,7 @@ class Visibility:
 
 
 def _extended(x, size, axis):
-    """x with zeros behind along one axis."""
+    """Appends zeros to x along one axis."""
     shape = [*ops.shape(x)]
     shape[axis] = size - shape[axis]
     return ops.concatenate([x, ops.zeros(shape, x.dtype)], axis=axis)

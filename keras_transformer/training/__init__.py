@@ -1,4 +1,4 @@
-"""What training a Transformer needs beside Keras: its loss, its schedule, averaged checkpoints, LoRA."""
+"""Training of Transformers: loss, learning rate schedules, averaged checkpoints, replicas, LoRA."""
 
 from keras_transformer.training.averaging import average_arrays
 from keras_transformer.training.lora import enable_lora, merged_kernel

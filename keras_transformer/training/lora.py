@@ -1,28 +1,28 @@
-"""Low-rank adaptation of the dense layers inside a layer or model."""
+"""Low-rank adaptation (LoRA) of the dense layers inside a layer or model."""
 
 import keras
 import numpy as np
 
 
 def enable_lora(layer: keras.layers.Layer, rank: int, alpha: float | None = None) -> list[keras.layers.Dense]:
-    """Freezes a layer and lets each dense layer inside it learn a change of low rank (LoRA: Hu et al. 2022).
+    """Freezes a layer and enables LoRA in all dense layers inside it (Hu et al. 2022).
 
         W' = W + alpha / rank A B,  A [in, rank], B [rank, out] = 0
 
-    By Keras's own `Dense.enable_lora`, for all dense layers of attention and feed-forward layers below. `.keras` and
-    weights files hold W', which a model without LoRA reads; `merged_kernel` gives it too.
+    Calls Keras's own `Dense.enable_lora` for the dense layers of all attention and feed-forward layers inside. `.keras`
+    and weights files hold W', which a model without LoRA can load; `merged_kernel` returns it too.
 
     Args:
         layer: A built layer or model, such as an `Encoder`. Call it before `compile`.
-        rank: Rank of the changes.
-        alpha: Scale of the changes; `rank` by default.
+        rank: Rank of A B.
+        alpha: Scale of A B; `rank` by default.
 
     Returns:
-        The dense layers that now learn.
+        The dense layers with LoRA.
 
     Raises:
-        ValueError: If `rank` is not positive, `layer` is not built, has no dense layer inside or learns so already;
-            it is unchanged then.
+        ValueError: If `rank` is not positive, `layer` is not built, has no dense layer inside or has LoRA already;
+            it is then unchanged.
     """
     if not isinstance(rank, int) or rank < 1:
         raise ValueError(f"`rank` must be a positive integer. Received: rank={rank!r}.")
@@ -41,7 +41,7 @@ def enable_lora(layer: keras.layers.Layer, rank: int, alpha: float | None = None
 
 
 def merged_kernel(dense: keras.layers.Dense) -> np.ndarray:
-    """The float32 kernel of a dense layer, with what it learned by LoRA."""
+    """Returns the float32 kernel of a dense layer, with its LoRA matrices merged in."""
     kernel = np.asarray(dense._kernel, "float32")
     if not dense.lora_enabled:
         return kernel

@@ -1,4 +1,4 @@
-"""Label-smoothed cross entropy over real tokens, with its gradient by hand."""
+"""Label-smoothed cross entropy over real tokens, with a custom gradient."""
 
 from typing import Any
 
@@ -10,18 +10,18 @@ from keras_transformer.ops.replicas import num_replicas, sum_over_replicas
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class TokenCrossEntropy(keras.losses.Loss):
-    """Cross entropy of integer labels, smoothed, averaged over the real tokens of a batch.
+    """Computes the label-smoothed cross entropy of integer labels, averaged over the real tokens of a batch.
 
         loss(y, z) = -sum_v q(v) log softmax(z)_v,  q(v) = (1 - e) [v = y] + e / V
 
-    (Szegedy et al. 2016, section 7; e = 0.1 in Vaswani et al. 2017). Keras's own loss averages over a batch
-    including its padding unless a mask survives to the logits; this one sees the padding in the labels.
+    (Szegedy et al. 2016, section 7; e = 0.1 in Vaswani et al. 2017). Keras's own loss averages over a
+    batch with its padding unless the logits carry a mask; this one finds the padding in the labels.
 
     Args:
-        label_smoothing: The mass e spread evenly over the vocabulary.
-        pad_id: Label that does not count; None if all do.
+        label_smoothing: Probability e spread evenly over the vocabulary.
+        pad_id: Label that is ignored; None for none.
         reduction: "mean" divides the sum by the sum of the weights of real tokens, those of all replicas under a
-            `tf.distribute` strategy; "sum" does not, for callers whose `sample_weight` holds the division already
+            `tf.distribute` strategy; "sum" does not, for callers whose `sample_weight` includes the division
             (gradient accumulation).
 
     Call arguments:
@@ -89,10 +89,10 @@ class TokenCrossEntropy(keras.losses.Loss):
 
 
 def _share_of_mean(total, weight, rows):
-    """What this replica adds to the mean over all; Keras sums the gradients of the replicas.
+    """Returns this replica's share of the mean over all replicas; Keras sums the gradients of the replicas.
 
-    Of the values Keras reports the mean over the replicas, each times their number and weighted by its rows: the value
-    is scaled so that this is the mean over the tokens of all. The gradient is not.
+    Keras reports the mean of the values over the replicas, each multiplied by their number and weighted by its rows.
+    The value is therefore scaled so that this becomes the mean over the tokens of all replicas; the gradient is not.
     """
     replicas = num_replicas()
     if replicas == 1:
@@ -111,11 +111,11 @@ def _fits(received, expected):
 
 
 def smoothed_cross_entropy(labels: Any, logits: Any, label_smoothing: float = 0.0) -> Any:
-    """The loss of every token: labels `[...]` and logits `[..., V]` to float32 `[...]`.
+    """Computes the loss of every token, float32 `[...]`, from labels `[...]` and logits `[..., V]`.
 
-    Its gradient, `softmax(z) - q`, is written by hand from the exponentials of the forward pass: no one-hot of the
-    vocabulary, no second exponential, and fewer passes over the logits than automatic differentiation makes, which
-    keeps the loss of a small model from costing more than the model.
+    The custom gradient, `softmax(z) - q`, uses the exponentials of the forward pass: no one-hot of the vocabulary, no
+    second exponential, and fewer passes over the logits than automatic differentiation makes. Otherwise the loss of a
+    small model would cost more than the model.
     """
     vocabulary_size = logits.shape[-1]
     flat_labels = ops.maximum(ops.cast(ops.reshape(labels, (-1,)), "int32"), 0)  # -1 may stand for no label.

@@ -1,4 +1,4 @@
-"""`fit` under a `tf.distribute` strategy, of several processes too, with batches of any size."""
+"""`fit` under a `tf.distribute` strategy, also of several processes, with batches of any size."""
 
 import keras
 from keras import ops, tree
@@ -9,13 +9,13 @@ from keras_transformer.ops.replicas import spans_processes
 def prepare_replicas(model: keras.Model) -> keras.Model:
     """Makes `model.fit` train on every batch under a `tf.distribute` strategy; needed on TensorFlow only.
 
-    Before it trains under a strategy, Keras 3.15 takes a batch to build the model from. That fails with "AddN must
-    have the same size and shape" if the replicas' shares of the batch differ, and a data set that cannot begin anew
-    has then lost its first batches. Prepared, the model is built from the description of the data, which costs no
-    batch. With `TokenCrossEntropy` as its loss, weights and reported losses are those of one device.
+    Before it trains under a strategy, Keras 3.15 builds the model from a batch. That fails with "AddN must have the
+    same size and shape" if the replicas' shares of the batch differ in size, and a data set that cannot restart has
+    then lost its first batches. A prepared model is built from the `element_spec` of the data, without a batch.
+    With `TokenCrossEntropy` as its loss, weights and reported losses are those of one device.
 
-    Under `MultiWorkerMirroredStrategy`, where Keras 3.15 fails as it takes the mean of each metric over the first axis,
-    which a number has not, `fit` and `evaluate` work as well.
+    Under `MultiWorkerMirroredStrategy`, where Keras 3.15 fails because it averages each metric, a scalar, over its
+    first axis, `fit` and `evaluate` work too.
 
         with tf.distribute.MirroredStrategy().scope():
             model = prepare_replicas(keras.Model(...))
@@ -39,7 +39,7 @@ def prepare_replicas(model: keras.Model) -> keras.Model:
         specs = tree.map_structure(_of_one_replica, data.element_spec)
         build(data_batch=tree.map_structure(lambda spec: keras.KerasTensor(tuple(spec.shape), spec.dtype.name), specs))
 
-    # Past Keras's tracking of attributes.
+    # Bypasses Keras's tracking of attributes.
     object.__setattr__(model, "_maybe_symbolic_build", build_from_description)
     if spans_processes(strategy):
         for name in ("train_step", "test_step"):
@@ -48,7 +48,7 @@ def prepare_replicas(model: keras.Model) -> keras.Model:
 
 
 def _of_one_replica(spec):
-    """The description of what a replica gets, of a spec that describes what all of a process get."""
+    """Returns the spec of one replica's data from the spec of all replicas of a process."""
     return getattr(spec, "_value_specs", [spec])[0]
 
 

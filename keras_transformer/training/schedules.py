@@ -6,21 +6,21 @@ from keras import ops
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
-    """Linear warm-up, inverse-square-root decay, and, if asked for, a linear cool-down to zero.
+    """Linear warm-up, inverse-square-root decay and an optional linear cool-down to zero.
 
         rate(s) = peak * min(s / warmup_steps, sqrt(warmup_steps / s)) * min(1, (total_steps + 1 - s) / cooldown_steps)
 
     with s counted from 1. Vaswani et al. (2017), eq. 3 is `InverseSquareRoot.noam(hidden_dim, warmup_steps)`.
-    The cool-down is that of Zhai et al. (2022, section 3.5): most of what averaging checkpoints gives.
+    The cool-down of Zhai et al. (2022, section 3.5) brings most of the gain of averaging checkpoints.
 
     Args:
         peak_learning_rate: Rate at the end of the warm-up.
         warmup_steps: Steps of the warm-up.
-        total_steps: Step after which the rate is zero; needed for a cool-down only.
+        total_steps: Step after which the rate is zero; required for a cool-down only.
         cooldown_steps: Last steps over which the rate falls to zero; 0 for none.
 
     Raises:
-        ValueError: If a number is not positive, or there is a cool-down without an end.
+        ValueError: If a number is not positive, or a cool-down has no `total_steps`.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 
     @classmethod
     def noam(cls, hidden_dim: int, warmup_steps: int = 4000, scale: float = 1.0, **kwargs) -> "InverseSquareRoot":
-        """`scale * hidden_dim^-0.5 * min(s^-0.5, s * warmup_steps^-1.5)`, eq. 3 of Vaswani et al. (2017)."""
+        """Returns `scale * hidden_dim^-0.5 * min(s^-0.5, s * warmup_steps^-1.5)`, eq. 3 of Vaswani et al. (2017)."""
         return cls(scale * (hidden_dim * warmup_steps) ** -0.5, warmup_steps, **kwargs)
 
     def __call__(self, step):
@@ -75,12 +75,12 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
 class PerUpdate(keras.optimizers.schedules.LearningRateSchedule):
     """Counts optimiser updates where Keras counts batches: `rate(s) = schedule(s // accumulation_steps)`.
 
-    With `gradient_accumulation_steps` Keras 3 hands schedules the number of batches, not of updates, so that
+    With `gradient_accumulation_steps` Keras 3 passes schedules the number of batches, not of updates, so that
     warm-up and decay would run `accumulation_steps` times too fast.
 
     Args:
         schedule: The schedule over updates.
-        accumulation_steps: Batches to an update.
+        accumulation_steps: Batches per update.
 
     Raises:
         ValueError: If `accumulation_steps` is not a positive integer.

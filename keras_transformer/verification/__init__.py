@@ -1,4 +1,4 @@
-"""Probes that tell whether a sequence model does what everyone takes for granted."""
+"""Tests of sequence models: padding, batches, causality, caches, gradients, precision, saving."""
 
 from keras_transformer.verification.report import Finding, Report
 from keras_transformer.verification.verify import verify

@@ -1,4 +1,4 @@
-"""A model once more: in another precision, or saved and loaded."""
+"""Copies of a model: in another precision, or saved and loaded."""
 
 import os
 import tempfile
@@ -9,26 +9,26 @@ import keras
 _REDUCED = ("bfloat16", "float16", "mixed_bfloat16", "mixed_float16")
 
 
-def in_precision(model: keras.Model, policy: str, inputs: Any) -> keras.Model:
-    """A copy with the same weights under another dtype policy in all its layers.
+def copy_with_policy(model: keras.Model, policy: str, inputs: Any) -> keras.Model:
+    """Returns a copy with the same weights and another dtype policy in all its layers.
 
     Raises:
-        ValueError: If the model cannot be made from its configuration, or keeps its own policy.
+        ValueError: If the model cannot be created from its configuration, or keeps its own policy.
     """
     try:
         copy = type(model).from_config(_with_policy(model.get_config(), policy))
         copy(inputs)
         copy.set_weights(model.get_weights())
     except Exception as error:
-        raise ValueError(f"no copy can be made by from_config(get_config()): {first_line(error)}") from error
+        raise ValueError(f"from_config(get_config()) fails: {first_line(error)}") from error
     kept = [layer.name for layer in _layers(copy) if layer.compute_dtype != keras.DTypePolicy(policy).compute_dtype]
     if kept:
         raise ValueError(f"{kept[0]} of the copy does not take the dtype policy {policy} from its configuration")
     return copy
 
 
-def reloaded(model: keras.Model) -> keras.Model:
-    """The model saved as a .keras file and loaded again.
+def save_and_reload(model: keras.Model) -> keras.Model:
+    """Saves the model to a .keras file and returns the loaded one.
 
     Raises:
         ValueError: If either fails.
@@ -43,13 +43,13 @@ def reloaded(model: keras.Model) -> keras.Model:
 
 
 def first_line(error: Exception) -> str:
-    """The kind of an error and what it says first."""
+    """Returns the type of an error and the first line of its message."""
     lines = str(error).strip().splitlines()
     return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__
 
 
 def _layers(model):
-    """The layers that compute with weights of their own."""
+    """Returns the layers with trainable weights of their own."""
     return [layer for layer in model._flatten_layers(include_self=False) if layer._trainable_variables]
 
 

@@ -1,4 +1,4 @@
-"""Which steps of the inputs each output depends on, by gradients: what is masked has one of exactly zero."""
+"""Which steps of the inputs each output depends on, found by gradients: those of masked steps are exactly zero."""
 
 import contextlib
 import dataclasses
@@ -9,30 +9,30 @@ import numpy as np
 from keras import ops, tree
 
 from keras_transformer.ops.gradients import vector_jacobian_products
+from keras_transformer.verification.hooks import layer_hook
 from keras_transformer.verification.subject import Subject
-from keras_transformer.verification.watching import watched
 
-_STEPS = 8  # Steps of an output that are examined in each example, at most.
-_DRAWS = 6  # Calls with other inputs that may tell what is never seen from what is seen now and then.
-_CHANCE = 1e-3  # That steps which are seen now and then, as by a maximum, are all missed in those calls.
+_STEPS = 8  # Largest number of examined steps of an output in each example.
+_DRAWS = 6  # Largest number of calls with other inputs, to separate steps never seen from those seen at times.
+_CHANCE = 1e-3  # Accepted probability that steps seen at times, as by a maximum, are missed in all those calls.
 
 
 @dataclasses.dataclass(frozen=True)
 class Influence:
-    """What one output sees of one input.
+    """Dependence of one output on one input.
 
     Axes: B batch, K examined steps of the output, T steps of the input.
 
     Args:
         output: Index of the output.
-        group: The input, with those that have their steps in common.
-        steps: The examined steps `[B, K]`; None of an output that has not the steps of an input, where K is 1.
-        real: Which steps of the input are no padding, boolean `[B, T]`.
-        seen: Of each examined step the steps of the input that it depends on, boolean `[B, K, T]`.
-        rate: In what share of the calls with different inputs a step that was seen ever was seen.
-        draws: The number of those calls.
-        faded: Where the influence of steps falls to the least that floats can hold, so that nothing can be told of
-            those that are not seen, boolean `[B, K]`.
+        group: Indices of the input and of those that share its steps.
+        steps: The examined steps `[B, K]`; None for an output without the steps of an input, where K is 1.
+        real: Which steps of the input are not padding, boolean `[B, T]`.
+        seen: Steps of the input that each examined step depends on, boolean `[B, K, T]`.
+        rate: Mean share of the calls with different inputs in which a step was seen, over steps seen at least once.
+        draws: Number of those calls.
+        faded: Examined steps with gradients near the smallest float, so that unseen steps prove nothing, boolean
+            `[B, K]`.
     """
 
     output: int
@@ -45,19 +45,19 @@ class Influence:
     faded: np.ndarray
 
     def unseen(self, causal: bool) -> np.ndarray:
-        """Which steps should be seen and are not, boolean `[B, K, T]`; of a causal input no later ones should."""
+        """Returns which steps should be seen and are not, boolean `[B, K, T]`; later causal steps should not."""
         expected = np.broadcast_to(self.real[:, None], self.seen.shape) & ~self.faded[..., None]
         if causal and self.steps is not None:
             expected = expected & (np.arange(self.real.shape[1]) <= self.steps[..., None])
         return expected & ~self.seen
 
     def certain(self, unseen: np.ndarray) -> bool:
-        """Whether that many steps are hardly missed by chance."""
+        """Returns whether so many unseen steps are unlikely to be chance."""
         return self.draws > 1 and bool(unseen.sum() * (1 - self.rate) ** self.draws < _CHANCE)
 
 
 def influences(subject: Subject, causal: str | None, rng: np.random.Generator) -> list[Influence]:
-    """What each float output sees of each input; nothing of ids that no layer makes vectors of."""
+    """Finds the dependence of each float output on each input, except for ids that no layer maps to vectors."""
     examined = [(number, _examined(subject, number)) for number in _float_outputs(subject)]
     floors = {"float16": 1e-6}
     floor = floors.get(subject.model.compute_dtype, 1e-30)
@@ -90,7 +90,7 @@ def _float_outputs(subject):
 
 
 def _examined(subject, number):
-    """Real steps `[B, K]` of an output, spread over each example: its first two and its last among them."""
+    """Returns real steps `[B, K]` of an output, spread over each example, with its first two and its last."""
     group = subject.follows[number]
     if group is None or subject.outputs[number].shape[1] != subject.real(group).shape[1]:
         return None
@@ -103,7 +103,7 @@ def _examined(subject, number):
 
 
 def _gradients(subject, arrays, examined, rng):
-    """Of each (output, place of a group) the largest gradients `[B, K, T]`."""
+    """Computes the largest absolute gradients `[B, K, T]` for each (output, place of a group)."""
     numbers = [number for number, _ in examined]
     places = _places(subject, arrays)
     vectors, keys = [], []
@@ -137,7 +137,7 @@ def _gradients(subject, arrays, examined, rng):
 
 
 def _places(subject, arrays):
-    """Where vectors first stand for a group: (its place, the layer that made them or None, their shape, dtype)."""
+    """Finds the first vectors of each group: (its place, the layer that returns them or None, their shape, dtype)."""
     found = []
     for place, group in enumerate(subject.groups):
         first = arrays[group[0]]
@@ -146,13 +146,13 @@ def _places(subject, arrays):
             continue
         made = {}
 
-        def told(layer, inputs, outputs, first=first, made=made):
+        def record(layer, inputs, outputs, first=first, made=made):
             shape = tuple(getattr(outputs, "shape", ()))
             vectors = len(shape) > 2 and shape[:2] == first.shape and keras.backend.is_float_dtype(outputs.dtype)
             if vectors and _is_array(inputs, first):
                 made[layer] = shape, outputs.dtype
 
-        with watched(subject.model._flatten_layers(include_self=False), told):
+        with layer_hook(subject.model._flatten_layers(include_self=False), record):
             subject.call(arrays)
         inner = [layer for layer in made if not set(layer._flatten_layers(include_self=False)) & set(made)]
         found += [(place, layer, *made[layer]) for layer in inner]
@@ -161,7 +161,7 @@ def _places(subject, arrays):
 
 @contextlib.contextmanager
 def _added(subject, arrays, places, added):
-    """While the context lasts, something is added to those vectors; gives the inputs of the model."""
+    """Adds `added` to those vectors inside the `with` block; yields the inputs of the model."""
     inputs = [ops.convert_to_tensor(array) for array in arrays]
     by_layer = {}
     for (place, layer, *_), part in zip(places, added):
@@ -171,17 +171,17 @@ def _added(subject, arrays, places, added):
         else:
             by_layer.setdefault(layer, []).append((arrays[first], part))
 
-    def told(layer, seen, outputs):
+    def add(layer, seen, outputs):
         for array, part in by_layer[layer]:
             if _is_array(seen, array):
                 return outputs + part
 
-    with watched(by_layer, told):
+    with layer_hook(by_layer, add):
         yield subject.nest(inputs)
 
 
 def _is_array(tensor, array):
-    """Whether a tensor holds the values of an array."""
+    """Returns whether a tensor has the values of an array."""
     if tuple(getattr(tensor, "shape", ())) != array.shape:
         return False
     return np.array_equal(ops.convert_to_numpy(tensor), array)

@@ -1,4 +1,4 @@
-"""One property of a sequence model each: a function from the model with its batch to what was found."""
+"""Probes, each of which tests one property of a sequence model on a batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,27 +8,27 @@ import numpy as np
 from keras import ops, tree
 
 from keras_transformer.ops.gradients import weight_gradients
-from keras_transformer.verification.copies import in_precision, reloaded
+from keras_transformer.verification.copies import copy_with_policy, save_and_reload
+from keras_transformer.verification.hooks import layer_hook
 from keras_transformer.verification.report import Finding
 from keras_transformer.verification.subject import Subject, share
-from keras_transformer.verification.watching import watched
 
-_CUTS = 8  # Places at which a sequence is cut, at most.
+_CUTS = 8  # Largest number of places at which a sequence is cut.
 _TOLERANCES = {"float64": 1e-9, "float32": 1e-4, "float16": 1e-2, "bfloat16": 5e-2}
 
 
 def tolerance(subject: Subject) -> float:
-    """The largest difference that rounding may make in the model's compute dtype, as a share of the largest output."""
+    """Returns the largest difference that rounding may cause in the compute dtype, as a share of the largest output."""
     return _TOLERANCES.get(subject.model.compute_dtype, 1e-4)
 
 
 def repeatability(subject: Subject) -> Finding:
-    """Two calls in inference give the same."""
+    """Checks that two calls in inference give the same outputs."""
     return _judged("same answer twice", subject, subject.difference(subject.call(subject.arrays)), "dropout left on?")
 
 
 def padding_invariance(subject: Subject) -> Finding:
-    """More padding behind a sequence, or none, changes nothing at its real steps."""
+    """Checks that outputs at real steps do not depend on the amount of padding."""
     worst, note = 0.0, ""
     for group in subject.groups:
         for steps in (1, 5):
@@ -43,7 +43,7 @@ def padding_invariance(subject: Subject) -> Finding:
 
 
 def batch_invariance(subject: Subject) -> Finding:
-    """An example alone has the outputs that it has beside others."""
+    """Checks that the outputs of an example do not depend on the others in the batch."""
     worst, note = 0.0, ""
     for number in range(len(subject.arrays[0])):
         found = _difference_of_row(subject, number, [array[number : number + 1] for array in subject.arrays])
@@ -53,7 +53,7 @@ def batch_invariance(subject: Subject) -> Finding:
 
 
 def permutation(subject: Subject, rng: np.random.Generator) -> Finding:
-    """The examples of a batch in another order have their outputs in that order."""
+    """Checks that a permutation of the examples permutes the outputs."""
     order = np.roll(rng.permutation(len(subject.arrays[0])), 1)
     found = subject.call([array[order] for array in subject.arrays])
     back = np.argsort(order)
@@ -61,7 +61,7 @@ def permutation(subject: Subject, rng: np.random.Generator) -> Finding:
 
 
 def causality(subject: Subject, causal: str, rng: np.random.Generator) -> Finding:
-    """Later steps of the causal input change nothing at earlier ones."""
+    """Checks that outputs do not depend on later steps of the causal input."""
     name, group = "causality", subject.group_of(causal)
     if group not in subject.follows:
         return Finding(name, None, note=f"no output has the steps of {causal}")
@@ -72,12 +72,12 @@ def causality(subject: Subject, causal: str, rng: np.random.Generator) -> Findin
         kept = [real & (steps < cut) if own is group else np.zeros_like(real) for own in subject.follows]
         difference = subject.difference(found, kept)
         if difference > worst:
-            worst, note = difference, f"steps before {cut} see what comes later"
+            worst, note = difference, f"steps before {cut} see later steps"
     return _judged(name, subject, worst, note)
 
 
 def compiled(subject: Subject) -> Finding:
-    """What Keras compiles for `predict` gives what an eager call gives, of another length too."""
+    """Checks that compiled `predict` equals an eager call, at other lengths too."""
     worst, note = 0.0, ""
     for group in [None, *subject.growing]:
         arrays = subject.arrays if group is None else subject.padded(group, 5)
@@ -89,7 +89,7 @@ def compiled(subject: Subject) -> Finding:
 
 
 def gradient_of_padding(subject: Subject, rng: np.random.Generator) -> Finding:
-    """What is at real steps has no gradient with respect to what is at padding, and no gradient is NaN."""
+    """Checks that outputs at real steps have no gradient in the embedding of padding, and that no gradient is NaN."""
     name, weights = "gradient of padding is zero", []
     arrays = subject.padded(subject.groups[0], 2)
     tables = _tables(subject, arrays)
@@ -99,7 +99,7 @@ def gradient_of_padding(subject: Subject, rng: np.random.Generator) -> Finding:
         group = subject.follows[number]
         if group is not None:
             weight *= subject.real(group, arrays).reshape(*weight.shape[:2], *[1] * (weight.ndim - 2))
-        if output.shape[-1] in sizes:  # Logits of a table that is tied: that of padding is no step of padding.
+        if output.shape[-1] in sizes:  # With tied logits the row of padding has a gradient of its own, as a class.
             weight[..., subject.pad_id] = 0
         weights.append(ops.convert_to_tensor(weight, "float32"))
 
@@ -112,7 +112,7 @@ def gradient_of_padding(subject: Subject, rng: np.random.Generator) -> Finding:
         if gradient is not None and not np.isfinite(gradient).all():
             return Finding(name, False, float("inf"), f"the gradient of {variable.path} is not finite")
     if not tables:
-        return Finding(name, None, note="no embedding takes the ids; all gradients are finite")
+        return Finding(name, None, note="no embedding is called on the ids; all gradients are finite")
     worst = 0.0
     for variable, gradient in named:
         if gradient is not None and any(variable is table for table in tables):
@@ -121,7 +121,7 @@ def gradient_of_padding(subject: Subject, rng: np.random.Generator) -> Finding:
 
 
 def cached_decoding(subject: Subject, causal: str, cached: Callable[[Any], tuple[Callable, Any]]) -> Finding:
-    """Step by step with a cache gives what the whole sequence gives at once."""
+    """Checks that decoding step by step with a cache equals a call on the whole sequence."""
     group = subject.group_of(causal)
     outputs = [output for output, own in zip(subject.outputs, subject.follows) if own == group]
     if not outputs:
@@ -139,13 +139,13 @@ def cached_decoding(subject: Subject, causal: str, cached: Callable[[Any], tuple
 
 
 def precision(subject: Subject, limit: float) -> Finding:
-    """Float32 and the model's policy (of a float32 model: mixed_bfloat16) agree at every step but for rounding."""
+    """Checks that every step agrees, up to rounding, between float32 and the model's policy (or mixed_bfloat16)."""
     own = subject.model.dtype_policy.name
     return _in_policy("reduced precision", subject, "mixed_bfloat16" if own == "float32" else "float32", limit)
 
 
 def half_precision(subject: Subject, limit: float) -> Finding:
-    """Under the policy mixed_float16, whose largest number is 65504, the outputs are finite and agree as well."""
+    """Checks that outputs under mixed_float16, whose largest number is 65504, are finite and agree too."""
     name, policy = "float16", "mixed_float16"
     if subject.model.compute_dtype == "float16":
         finite = subject.difference(subject.outputs) < float("inf")
@@ -155,12 +155,12 @@ def half_precision(subject: Subject, limit: float) -> Finding:
 
 def _in_policy(name, subject, policy, limit):
     try:
-        copy = in_precision(subject.model, policy, subject.nest(subject.arrays))
+        copy = copy_with_policy(subject.model, policy, subject.nest(subject.arrays))
     except ValueError as error:
         return Finding(name, None, note=f"not applicable: {error}")
     worst, note = 0.0, ""
     for number, (found, expected) in enumerate(zip(subject.call(subject.arrays, copy), subject.outputs)):
-        where = subject.of_interest(number)
+        where = subject.compared_steps(number)
         where = np.ones(found.shape[:1], bool) if where is None else where
         scale = max(np.sqrt(np.mean(expected[where] ** 2)), 1e-30)
         if not np.isfinite(found[where]).all():
@@ -175,8 +175,8 @@ def _in_policy(name, subject, policy, limit):
 
 
 def saving(subject: Subject) -> Finding:
-    """A model that was saved and loaded gives the same."""
-    found = subject.difference(subject.call(subject.arrays, reloaded(subject.model)))
+    """Checks that the model gives the same outputs after saving and loading."""
+    found = subject.difference(subject.call(subject.arrays, save_and_reload(subject.model)))
     return Finding("save and reload", found <= 1e-6, found)
 
 
@@ -186,7 +186,7 @@ def _judged(name, subject, difference, note=""):
 
 
 def _difference_of_row(subject, number, arrays):
-    """Between the outputs of an example alone, perhaps with fewer steps, and those in the batch."""
+    """Returns the difference between the outputs of an example alone, possibly with fewer steps, and in the batch."""
     worst = 0.0
     for own, expected, group in zip(subject.call(arrays), subject.outputs, subject.follows):
         own, expected = own[0], expected[number]
@@ -198,7 +198,7 @@ def _difference_of_row(subject, number, arrays):
 
 
 def _tables(subject, arrays):
-    """The variables of the embeddings that are called on the ids that tell where padding is."""
+    """Returns the tables of the embeddings that are called on the ids that mark padding."""
     ids = [arrays[group[0]] for group in subject.groups]
     tables = {}
     for layer in subject.model._flatten_layers():
@@ -206,6 +206,6 @@ def _tables(subject, arrays):
         if isinstance(table, keras.Variable) and len(table.shape) == 2:
             tables[layer] = table
     found = []
-    with watched(tables, lambda layer, seen, _: found.append((tables[layer], ops.convert_to_numpy(seen)))):
+    with layer_hook(tables, lambda layer, seen, _: found.append((tables[layer], ops.convert_to_numpy(seen)))):
         subject.call(arrays)
     return [table for table, seen in found if any(np.array_equal(seen, array) for array in ids)]

@@ -1,17 +1,17 @@
-"""What the probes found."""
+"""Results of the probes, and the report of all of them."""
 
 import dataclasses
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """What one probe found.
+    """Result of one probe.
 
     Args:
-        probe: Its name.
-        passed: Whether the model passed; None if the probe could not be tried, or was not asked for.
-        difference: The largest one seen, as a share of the largest output; None if there is none to tell.
-        note: Where the difference is, or why nothing was tried.
+        probe: Name of the probe.
+        passed: Whether the model passed; None if the probe could not run or was not requested.
+        difference: Largest difference found, as a share of the largest output; None if the probe has none.
+        note: Where the difference is, or why the probe did not run.
     """
 
     probe: str
@@ -21,16 +21,16 @@ class Finding:
 
     @property
     def result(self) -> str:
-        """`passed`, `FAILED` or `not tried`."""
+        """The result as a word: `passed`, `FAILED` or `not tried`."""
         return {True: "passed", False: "FAILED", None: "not tried"}[self.passed]
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """All findings; as a string a table.
+    """All findings; `str(report)` is a table of them.
 
     Args:
-        findings: One of each probe, in order.
+        findings: One finding per probe, in order.
     """
 
     findings: tuple[Finding, ...]

@@ -1,4 +1,4 @@
-"""A model under examination: its inputs as sequences, its outputs, and which output follows which input."""
+"""Tested model: its inputs as sequences, its outputs, and which output has the steps of which input."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,16 +9,16 @@ from keras import ops, tree
 
 
 class Subject:
-    """A model with a batch to try it on.
+    """A model and a batch to test it on.
 
     Axes: B batch, T steps of a sequence.
 
     Args:
         model: Any Keras model that takes one nest of arrays.
-        inputs: What it is called with: ids `[B, T]`, features `[B, T, D]`; what has fewer axes is no sequence.
-        pad_id: Id of padding. Of features, padding is all zeros.
-        aligned: Groups of names of inputs that have their steps in common, such as token ids and segment ids; where
-            padding is, the first of a group tells.
+        inputs: Inputs of the model: ids `[B, T]`, features `[B, T, D]`; arrays with fewer axes are no sequences.
+        pad_id: Id of padding. Padding of features is all zeros.
+        aligned: Groups of names of inputs that share their steps, such as token ids and segment ids; the first of a
+            group determines where padding is.
 
     Raises:
         ValueError: If there are fewer than two examples, no sequence among the inputs, or an unknown name.
@@ -37,29 +37,29 @@ class Subject:
         if not self.groups:
             raise ValueError("`inputs` must hold ids [B, T] or features [B, T, D]. Received no sequence.")
         self.outputs = self.call(self.arrays)
-        self.growing = []  # The groups that can have more steps.
+        self.growing = []  # Groups for which the model accepts more steps.
         self.follows = self._followed()
 
     def group_of(self, name: str) -> list[int]:
-        """The inputs that have their steps in common with that of a name."""
+        """Returns the inputs that share their steps with the named one."""
         if name not in self.names:
-            raise ValueError(f"There is no such input. Received: {name!r}. Inputs: {', '.join(self.names)}.")
+            raise ValueError(f"`causal` must name an input. Received: {name!r}. Inputs: {', '.join(self.names)}.")
         return next((group for group in self.groups if self.names.index(name) in group), [self.names.index(name)])
 
     def nest(self, arrays: Sequence[np.ndarray]) -> Any:
-        """Arrays as the model takes them."""
+        """Packs arrays into the structure that the model takes."""
         return tree.pack_sequence_as(self._structure, [ops.convert_to_tensor(array) for array in arrays])
 
     def call(self, arrays: Sequence[np.ndarray], model: keras.Model | None = None) -> list[np.ndarray]:
-        """The outputs in inference, as float64."""
+        """Returns the outputs in inference, as float64."""
         return _float64((model or self.model)(self.nest(arrays), training=False))
 
     def compiled_call(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The outputs of `predict_on_batch`, hence of what Keras compiles, as float64."""
+        """Returns the outputs of `predict_on_batch`, which Keras compiles, as float64."""
         model = self.model
         kept = model.predict_function, model.run_eagerly, model.jit_compile
         model.predict_function, model.run_eagerly = self._predict_function, False
-        if keras.backend.backend() == "jax":  # Which compiles nothing else.
+        if keras.backend.backend() == "jax":  # Otherwise nothing is compiled there.
             model.jit_compile = True
         try:
             return _float64(model.predict_on_batch(self.nest(arrays)))
@@ -68,13 +68,13 @@ class Subject:
             model.predict_function, model.run_eagerly, model.jit_compile = kept
 
     def real(self, group: Sequence[int], arrays: Sequence[np.ndarray] | None = None) -> np.ndarray:
-        """Which steps of a group are no padding, boolean `[B, T]`."""
+        """Returns which steps of a group are not padding, boolean `[B, T]`."""
         first = (arrays or self.arrays)[group[0]]
         nothing = self.pad_id if np.issubdtype(first.dtype, np.integer) else 0
         return (first != nothing).any(axis=tuple(range(2, first.ndim)))
 
     def padded(self, group: Sequence[int], steps: int) -> list[np.ndarray]:
-        """The inputs with padding behind those of a group."""
+        """Returns the inputs with padding appended to those of a group."""
         found = list(self.arrays)
         for i in group:
             shape = self.arrays[i].shape[0], steps, *self.arrays[i].shape[2:]
@@ -83,7 +83,7 @@ class Subject:
         return found
 
     def row(self, number: int) -> list[np.ndarray]:
-        """The inputs of one example, without its padding at the end."""
+        """Returns the inputs of one example, without its padding at the end."""
         found = [array[number : number + 1] for array in self.arrays]
         for group in self.groups:
             steps = np.flatnonzero(self.real(group)[number])
@@ -92,14 +92,14 @@ class Subject:
         return found
 
     def redrawn(self, rng: np.random.Generator) -> list[np.ndarray]:
-        """The inputs with others at all real steps of all groups."""
+        """Returns the inputs with random values at all real steps of all groups."""
         found = list(self.arrays)
         for group in self.groups:
             found[group[0]] = self.changed(group, self.real(group), rng)[group[0]]
         return found
 
     def changed(self, group: Sequence[int], where: np.ndarray, rng: np.random.Generator) -> list[np.ndarray]:
-        """The inputs with others at some steps `[B, T]` of a group: each id becomes another that occurs there."""
+        """Returns the inputs with other values at steps `[B, T]` of a group; ids become other ids that occur in it."""
         found, i = list(self.arrays), group[0]
         array = found[i].copy()
         if np.issubdtype(array.dtype, np.integer):
@@ -113,8 +113,8 @@ class Subject:
         found[i] = array
         return found
 
-    def of_interest(self, number: int) -> np.ndarray | None:
-        """The real steps `[B, T]` of the input that an output follows; None for one that follows none."""
+    def compared_steps(self, number: int) -> np.ndarray | None:
+        """Returns the real steps `[B, T]` of the input whose steps an output has; None if it has those of none."""
         group = self.follows[number]
         return None if group is None else self.real(group)
 
@@ -124,16 +124,16 @@ class Subject:
         kept: Sequence[np.ndarray | None] | None = None,
         expected: Sequence[np.ndarray] | None = None,
     ) -> float:
-        """The largest difference from the outputs at steps of interest, as a share of the largest output there.
+        """Returns the largest difference of outputs at the compared steps, as a share of the largest output there.
 
         Args:
-            found: Outputs; of those that follow an input the first T steps are looked at.
-            kept: Which steps `[B, T]` to look at instead; None for those of interest.
-            expected: Outputs of other inputs to compare with.
+            found: Outputs; of those with the steps of an input the first T are compared.
+            kept: Steps `[B, T]` to compare instead of `compared_steps`.
+            expected: Outputs to compare with; those of the batch by default.
         """
         worst = 0.0
         for number, (own, other) in enumerate(zip(found, expected or self.outputs)):
-            where = self.of_interest(number) if kept is None else kept[number]
+            where = self.compared_steps(number) if kept is None else kept[number]
             if where is not None:
                 own, other = (array[:, : where.shape[1]][where] for array in (own, other))
             worst = max(worst, share(own, other))
@@ -145,21 +145,21 @@ class Subject:
             unknown = [name for name in names if name not in self.names]
             if unknown:
                 raise ValueError(
-                    f"`aligned` names no input. Received: {unknown[0]!r}. Inputs: {', '.join(self.names)}."
+                    f"`aligned` must name inputs. Received: {unknown[0]!r}. Inputs: {', '.join(self.names)}."
                 )
             groups.append([self.names.index(name) for name in names])
         taken = {i for group in groups for i in group}
         return groups + [[i] for i in left if i not in taken]
 
     def _followed(self):
-        """Of each output the group that it has its steps from: that which makes it longer, if it can be longer."""
+        """Returns the group whose steps each output has: the one that makes it longer, if the model allows that."""
         follows = [None] * len(self.outputs)
         for group in reversed(self.groups):
             steps = self.arrays[group[0]].shape[1]
             try:
                 lengths = [output.shape[1:2] for output in self.call(self.padded(group, 3))]
                 self.growing.append(group)
-            except Exception:  # Of a length that the model does not take.
+            except Exception:  # The model does not accept that length.
                 lengths = [(*output.shape[1:2], *[3] * (output.shape[1:2] == (steps,))) for output in self.outputs]
             for number, output in enumerate(self.outputs):
                 if lengths[number] != output.shape[1:2]:
@@ -172,12 +172,12 @@ def _float64(outputs):
 
 
 def _rank(array):
-    """The least number of axes of a sequence."""
+    """Returns the smallest number of axes of a sequence."""
     return 2 if np.issubdtype(array.dtype, np.integer) else 3
 
 
 def share(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference as a share of the largest expected value; infinite if anything is not finite."""
+    """Returns the largest difference as a share of the largest expected value; infinite if a value is not finite."""
     if not found.size:
         return 0.0
     if not (np.isfinite(found).all() and np.isfinite(expected).all()):

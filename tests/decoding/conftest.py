@@ -1,4 +1,4 @@
-"""Halves the time of these tests on JAX, most of which goes into optimising loops that run once."""
+"""Compilation without optimisation on JAX, which halves the time of these tests, as their loops run once."""
 
 import keras
 import pytest

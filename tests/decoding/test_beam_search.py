@@ -1,4 +1,4 @@
-"""Beam search against exhaustive search and a beam search in NumPy."""
+"""Tests of beam search against exhaustive search and a beam search in NumPy."""
 
 import keras
 import numpy as np
@@ -21,7 +21,7 @@ WIDE = len(WORDS) ** (MAX_LENGTH - 1) + 1  # More beams than prefixes, and than 
 
 
 def assert_matches(result, expected, alpha):
-    """`expected` lists all (score, ids) that a sentence has, best first; slots beyond them are empty."""
+    """Compares with `expected`, all (score, ids) of each sentence, best first; further slots must be empty."""
     slots = result.ids.shape[1]
     for sentence, best in enumerate(expected):
         for slot, (score, ids) in enumerate(best[:slots]):
@@ -46,9 +46,9 @@ def test_wide_beam_finds_the_best_of_all_sequences(alpha):
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize("beams, num_return", [(1, 1), (3, 2)])
 def test_equals_a_beam_search_that_never_stops_early(alpha, beams, num_return):
-    """Narrow beams lose the optimum, so this sees the order of the beams, their states and the stop."""
+    """Narrow beams miss the optimum, which tests the order of beams, their states and the stop."""
     tables = ref.random_tables(BATCH, seed=2)
-    tables[::2, :3, :, END] -= 4  # Half of the sentences would rather be long.
+    tables[::2, :3, :, END] -= 4  # Half of the sentences prefer to be long.
     tables[::2, 3, :, END] += 4
     result = search(tables, LIMITS, beams, length_penalty=alpha, num_return=num_return)
     expected = [ref.beam(t, n, alpha, beams) for t, n in zip(tables, LIMITS)]
@@ -57,7 +57,7 @@ def test_equals_a_beam_search_that_never_stops_early(alpha, beams, num_return):
     assert any(e[0] != b for e, b in zip(expected, best)), "the tables are too easy"
 
 
-def test_sentences_do_not_see_their_neighbours():
+def test_sentences_do_not_depend_on_the_batch():
     tables = ref.random_tables(BATCH, seed=3, sharpness=1.0)
     together = search(tables, LIMITS, 3, num_return=2)
     for i in (0, 2, 8):
@@ -83,8 +83,8 @@ def count_call(calls):
     "alpha, limit, end, expected",
     [(0.0, 9, 0.55, 1), (-0.5, 9, 0.55, 1), (-0.5, 200, 0.3, 2), (1.0, 9, 0.55, 2), (1.0, 200, 0.55, 8)],
 )
-def test_stops_as_soon_as_no_beam_can_win_and_not_before(alpha, limit, end, expected):
-    """The end has 0.95 after the first step; with alpha > 0 a long rival keeps its chance for longer."""
+def test_stops_once_no_beam_can_win(alpha, limit, end, expected):
+    """The end has probability 0.95 after the first step; with alpha > 0 long beams can win for more steps."""
     first, later = np.full((2, V), 1e-9)
     first[[END, 3]], later[[END, 3]] = (end, 1 - end), (0.95, 0.05)
     calls = []
@@ -106,7 +106,7 @@ def test_stops_as_soon_as_no_beam_can_win_and_not_before(alpha, limit, end, expe
     np.testing.assert_allclose(score, finished, rtol=1e-5)
 
 
-def test_a_beam_of_one_is_greedy_search_without_length_penalty():
+def test_beam_of_one_without_length_penalty_is_greedy_search():
     tables = ref.random_tables(BATCH, seed=4)
     result = search(tables, LIMITS, 1, length_penalty=0.0)
     arguments = {"max_lengths": LIMITS, "max_length": MAX_LENGTH, **SPECIAL}
@@ -116,8 +116,8 @@ def test_a_beam_of_one_is_greedy_search_without_length_penalty():
     np.testing.assert_allclose(result.scores, ops.convert_to_numpy(greedy.scores), rtol=1e-5, atol=1e-6)
 
 
-def test_an_improbable_end_is_not_admitted():
-    """Ending at once has the best score of all, yet 0.2 is less than what both kept words have."""
+def test_improbable_end_is_not_admitted():
+    """Ending at once has the best score, yet its probability 0.2 is below that of both kept words."""
     tables = np.full((1, MAX_LENGTH, ref.PREFIXES, V), -50.0, "float32")
     tables[0, 0, 0, [END, 3, 4]] = np.log([0.2, 0.4, 0.4])
     tables[0, 1:3, :, [3, 4]] = np.log(0.5)
@@ -127,8 +127,8 @@ def test_an_improbable_end_is_not_admitted():
     assert result.lengths[0, 0] == MAX_LENGTH
 
 
-def test_tokens_without_probability_are_a_last_resort():
-    """With -inf everywhere but on one token there is still a hypothesis, and it is not made of padding."""
+def test_tokens_without_probability_are_used_last():
+    """Logits of -inf for all tokens but one still give a hypothesis, without padding."""
     tables = np.full((1, MAX_LENGTH, ref.PREFIXES, V), -np.inf, "float32")
     tables[..., 5] = 0.0
     result = search(tables, [3], 2)
@@ -168,8 +168,8 @@ def test_repeat_rows_is_beam_minor():
 
 
 @pytest.mark.parametrize("beams", [1, 3])
-def test_without_an_end_all_have_their_length(beams):
-    """By hand: the best of all sequences of words and ends, an end being a token like any other."""
+def test_fixed_length_without_an_end(beams):
+    """Enumerates all sequences of words and ends, since the end is a token like any other here."""
     tables = ref.random_tables(BATCH, seed=7)
     result = search(tables, LIMITS, beams, length_penalty=0.6, end_id=None)
     for table, limit, ids, log_prob in zip(tables, LIMITS, result.ids[:, 0], result.log_probs[:, 0]):
@@ -207,7 +207,7 @@ def flat_step(rows, size=V):
         ({"step": lambda t, s, i: (ops.zeros((2, V)), ops.zeros((2, 4)))}, "shapes and dtypes it received"),
     ],
 )
-def test_errors(changes, message):
+def test_invalid_arguments_raise(changes, message):
     arguments = {
         "step": flat_step(2),
         "state": np.zeros((2, 3), "float32"),

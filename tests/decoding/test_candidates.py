@@ -1,4 +1,4 @@
-"""The most probable tokens by groups, against sorting the whole vocabulary."""
+"""Tests of the selection of tokens by groups, against sorting the whole vocabulary."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from keras_transformer.decoding.hypotheses import IMPOSSIBLE
 @pytest.mark.parametrize("size", [7, 512, 1000, 1009, 8000])  # Too small, square-like, with a large prime factor: 1009.
 @pytest.mark.parametrize("k", [1, 7])
 def test_top_k_is_a_stable_sort(size, k):
-    """Few different values, so that there are ties within groups and between them."""
+    """Uses few different values, so that there are ties within groups and between them."""
     x = np.random.default_rng(size).integers(0, 40, (31, size)).astype("float32")
     x[0] = 5.0
     values, indices = (ops.convert_to_numpy(part) for part in candidates.top_k(ops.convert_to_tensor(x), k))
@@ -25,7 +25,7 @@ def test_groups_are_used_where_they_divide_the_vocabulary():
     assert sizes == {511: None, 512: 16, 1009: None, 8000: 80, 32000: 160, 37000: 185}
 
 
-def test_best_tokens_leave_out_what_is_ruled_out_and_renormalise_nothing():
+def test_best_tokens_exclude_never_without_renormalisation():
     logits = np.random.default_rng(0).normal(size=(5, 1000)).astype("float32")
     logits[:, [3, 8]] += 9.0
     z = logits.astype("float64")

@@ -1,4 +1,4 @@
-"""Searches inside the graphs of TensorFlow and JAX against the same run eagerly."""
+"""Tests of searches compiled by TensorFlow and JAX against the same searches run eagerly."""
 
 import keras
 import numpy as np
@@ -13,8 +13,8 @@ from keras_transformer.decoding import beam_search, greedy_search
 
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="needs a graph for any batch size")
 @pytest.mark.parametrize("search_name", ["beam", "greedy"])
-def test_sentences_that_are_done_are_computed_no_more(search_name):
-    """Half of the sentences end at once, one each after two and three steps, two at the limit."""
+def test_finished_sentences_leave_the_batch(search_name):
+    """Half of the sentences end at the first step, one each after two and three steps, two at the limit."""
     import tensorflow as tf
 
     limits, sizes = np.array([1, 4, 1, 2, 1, 1, 4, 3]), []

@@ -1,4 +1,4 @@
-"""A constrained search finds the best of the allowed sequences, with the probabilities of the model."""
+"""Tests that a constrained search finds the best allowed sequence, with the model's probabilities."""
 
 import itertools
 
@@ -26,7 +26,7 @@ BATCH = 3
 
 
 def no_word_twice(token_ids, state, index):
-    """A word may stand once, and the end after two words at the earliest."""
+    """Allows each word once, and the end after two words."""
     taken = ops.logical_or(state["taken"], ops.equal(ops.arange(V), token_ids[:, None]))
     early = ops.logical_and(ops.equal(ops.arange(V), END), index < 2)
     return ops.logical_not(ops.logical_or(taken, early)), {"taken": taken}
@@ -37,7 +37,7 @@ def taken(rows):
 
 
 def best_allowed(tables, alpha):
-    """By trying all."""
+    """Finds the best allowed sequence by enumeration."""
     best = -np.inf, None
     for count in range(2, MAX_LENGTH):
         for words in itertools.permutations(WORDS, count):
@@ -49,7 +49,7 @@ def best_allowed(tables, alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
-def test_the_best_of_all_allowed_sequences(alpha):
+def test_best_of_all_allowed_sequences(alpha):
     tables, beams = random_tables(BATCH, seed=3), 100
     step, state = constrained(table_step(tables, beams), table_state(BATCH, beams), no_word_twice, taken(BATCH * beams))
     limits = np.full(BATCH, MAX_LENGTH, "int32")

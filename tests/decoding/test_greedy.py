@@ -1,4 +1,4 @@
-"""Greedy search against a search by hand."""
+"""Tests of greedy search against a NumPy reference."""
 
 import keras
 import numpy as np
@@ -18,7 +18,7 @@ def search(tables, limits, **kwargs):
     return greedy_search(step, state, max_lengths=limits, **SPECIAL, **kwargs)
 
 
-def test_equals_a_search_by_hand():
+def test_equals_the_reference():
     tables = ref.random_tables(BATCH)
     ids, scores, log_probs, lengths = (ops.convert_to_numpy(x) for x in search(tables, LIMITS))
     assert ids.shape == (BATCH, 1, MAX_LENGTH) and lengths.shape == scores.shape == (BATCH, 1)

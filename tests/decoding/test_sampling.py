@@ -1,4 +1,4 @@
-"""Samples against the distribution they come from."""
+"""Tests of samples against their distribution."""
 
 import keras
 import numpy as np
@@ -15,10 +15,10 @@ FREE = np.array([0, 0, 1, 1, 1, 1, 1])
 
 
 def first_tokens(seed=3, **kwargs):
-    """The first tokens of many samples, and what was reported as their probability."""
+    """Returns the first tokens of many samples, and checks their reported probabilities."""
     logits = np.tile(np.log(PROBS), (BATCH, 1)) + 3.0
 
-    def step(token_ids, state, index):  # Afterwards the end is certain.
+    def step(token_ids, state, index):  # After the first step the end is certain.
         certain = np.where(np.arange(V) == END, 0.0, -np.inf)
         return ops.where(index == 0, ops.convert_to_tensor(logits, "float32"), certain), state
 
@@ -57,12 +57,12 @@ def test_distribution(options, expected):
     assert_distribution(first_tokens(**options), expected)
 
 
-def test_numbers_drawn_outside_are_those_of_the_seed():
+def test_uniforms_equal_a_seed():
     uniforms = keras.random.uniform((2, BATCH), dtype="float32", seed=1)
     assert (first_tokens(seed=None, uniforms=uniforms) == first_tokens(seed=1)).all()
 
 
-def test_a_seed_repeats_and_another_differs():
+def test_seed_repeats_and_another_differs():
     assert (first_tokens(seed=1) == first_tokens(seed=1)).all()
     assert (first_tokens(seed=1) != first_tokens(seed=2)).any()
     generator = keras.random.SeedGenerator(1)
@@ -82,7 +82,7 @@ def test_steps_are_independent_and_the_last_is_the_end():
 
 
 @pytest.mark.parametrize("options", [{"top_k": 1}, {"top_p": 1e-6}, {"temperature": 1e-4}])
-def test_sharpest_samples_are_greedy(options):
+def test_samples_of_one_token_are_greedy(options):
     tables, limits = ref.random_tables(23), np.array([1, 2, 3, 4, 4] * 5)[:23]
     step, state = ref.table_step(tables, 1), ref.table_state(23, 1)
     greedy = greedy_search(step, state, max_lengths=limits, **SPECIAL)
@@ -91,7 +91,7 @@ def test_sharpest_samples_are_greedy(options):
         np.testing.assert_allclose(ops.convert_to_numpy(one), ops.convert_to_numpy(other), rtol=1e-6)
 
 
-def test_compiled_samples_are_the_same():
+def test_compiled_samples():
     tables, limits = ref.random_tables(5), np.array([1, 2, 3, 4, 4], "int32")
 
     def run(tables, limits, max_length=MAX_LENGTH):
@@ -111,7 +111,7 @@ def test_compiled_samples_are_the_same():
         results = [
             tf.function(lambda t, n: run(t, n, None), input_signature=signature)(tables, limits),
         ]
-        compiled = tf.function(run, jit_compile=True)  # XLA draws other numbers, but always the same.
+        compiled = tf.function(run, jit_compile=True)  # XLA draws other numbers, the same at every call.
         once, again = (compiled(tf.constant(tables), tf.constant(limits)) for _ in range(2))
         np.testing.assert_array_equal(once.ids, again.ids)
         assert (once.lengths[:, 0] <= limits).numpy().all() and (once.lengths > 0).numpy().all()
@@ -134,7 +134,7 @@ def test_compiled_samples_are_the_same():
         ({"uniforms": [[0.5], [0.5]]}, "Received: seed=1, uniforms too"),
     ],
 )
-def test_errors(changes, message):
+def test_invalid_arguments_raise(changes, message):
     def step(token_ids, state, index):
         return ops.zeros((1, V)), state
 

@@ -1,4 +1,4 @@
-"""What belongs to sentences: as many rows for each, checked and taken together."""
+"""Tests of states with several rows for each sentence."""
 
 import layer_checks as checks
 import numpy as np
@@ -20,6 +20,6 @@ def test_rows_of_a_sentence_stay_together():
 
 
 @pytest.mark.parametrize("rows", [2, 4, 5])
-def test_sentences_of_different_rows_are_refused(rows):
+def test_different_numbers_of_rows_raise(rows):
     with pytest.raises(ValueError, match=r"as many rows for each sentence, \[3 \* n, ...\]. Received: shape="):
         check_state(PerSentence(np.zeros((rows, 2))), 3, num_beams=2)

@@ -1,4 +1,4 @@
-"""The cache of multi-head attention against the whole sequence at once."""
+"""Tests of the cache of multi-head attention against a call on the whole sequence."""
 
 import layer_checks as checks
 import numpy as np
@@ -20,7 +20,7 @@ def test_decoding_step_by_step_equals_the_causal_pass():
         return layer(x, x, cache=cache, cache_index=index, return_attention_scores=True)
 
     step, index = checks.compiled(step), 0
-    for steps in (2, 1, 1, 3):  # A prompt at once, then single steps, then a chunk.
+    for steps in (2, 1, 1, 3):  # A prompt of two steps, then single steps, then three at once.
         chunk = slice(index, index + steps)
         outputs, now, cache = step(x[:, chunk], cache, ops.convert_to_tensor(index, "int32"))
         np.testing.assert_allclose(checks.numpy(outputs), full[:, chunk], atol=1e-5)
@@ -33,8 +33,8 @@ def test_decoding_step_by_step_equals_the_causal_pass():
 
 
 @pytest.mark.parametrize("steps", [1, 3])
-def test_masks_of_new_steps_are_not_taken_for_masks_of_the_cache(steps):
-    """Steps carry a mask when an `Embedding(mask_zero=True)` made them; the cache is longer than they are."""
+def test_masks_of_new_steps_are_not_applied_to_the_cache(steps):
+    """Steps from an `Embedding(mask_zero=True)` carry a mask; the cache has more steps than they have."""
     layer, x = ready(value_width=D), checks.array(B, steps, D)
     empty = layer.init_cache(B, S)
     expected = checks.run(lambda x: layer(x, x, cache=empty, cache_index=0), x)
@@ -52,7 +52,7 @@ def test_masks_of_new_steps_are_not_taken_for_masks_of_the_cache(steps):
 @pytest.mark.parametrize("beams", [1, K])
 @pytest.mark.parametrize("steps", [1, T])
 def test_reading_a_projected_memory_equals_cross_attention(beams, steps):
-    """Beam-minor rows b * K + k read the memory of sentence b, which is kept once."""
+    """Beam-minor rows b * K + k read the memory of sentence b, which is stored once."""
     layer, query = ready(), checks.array(B * beams, steps, D)
     cache = layer.project(VALUES)
     assert isinstance(cache, KVCache) and cache.key.shape == (B * N, S, H)
@@ -69,7 +69,7 @@ def test_reading_a_projected_memory_equals_cross_attention(beams, steps):
     np.testing.assert_array_equal(checks.numpy(alone), checks.numpy(outputs))
 
 
-def test_a_mask_does_not_open_the_future_of_a_cache():
+def test_attention_mask_does_not_show_later_steps_of_a_cache():
     layer, x = ready(value_width=D), checks.array(B, 1, D)
     call = {"cache": layer.init_cache(B, S), "cache_index": 2}
     hidden = np.ones((B, 1, S), bool)
@@ -78,13 +78,13 @@ def test_a_mask_does_not_open_the_future_of_a_cache():
     )
 
 
-def test_beams_that_write_need_a_mask():
+def test_beams_that_write_without_a_mask_raise():
     layer, x = ready(value_width=D), checks.array(B * K, 1, D)
     with pytest.raises(ValueError, match=r"need an `attention_mask` .* a cache of 3 rows"):
         layer(x, x, cache=layer.init_cache(B, S), cache_index=0)
 
 
-def test_missing_cache_index():
+def test_missing_cache_index_raises():
     layer, x = ready(value_width=D), checks.array(B, 1, D)
     with pytest.raises(ValueError, match="`cache_index` is required to write a `cache`"):
         layer(x, x, cache=layer.init_cache(B, S))

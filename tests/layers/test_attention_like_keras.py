@@ -1,4 +1,4 @@
-"""Our attention layer beside Keras's own: masks, arguments, configurations, conversion both ways."""
+"""Tests of the attention layer against Keras's own: masks, arguments, configurations, conversion both ways."""
 
 import functools
 
@@ -22,7 +22,7 @@ def theirs(**kwargs):
 
 
 def assert_same(ours, other, *inputs, atol=2e-5, **call):
-    """Outputs and weights of both layers; the weights keep Keras on its one path that works everywhere."""
+    """Compares outputs and weights; returning weights selects the code path of Keras that works on all backends."""
 
     def outputs(layer, *x):
         return layer(*x, return_attention_scores=True, **call)
@@ -39,13 +39,13 @@ def assert_same(ours, other, *inputs, atol=2e-5, **call):
     [PATTERN[0], PATTERN, PATTERN[:, None], HEADS, HEADS[:1], PATTERN[:, :1]],
     ids=lambda mask: "x".join(map(str, mask.shape)),
 )
-def test_masks_as_keras_takes_them(mask, dtype):
+def test_masks_of_all_shapes_and_dtypes(mask, dtype):
     layer = theirs(value_dim=VALUE)
     assert_same(MultiHeadAttention.from_keras(layer), layer, QUERY, VALUES, attention_mask=mask.astype(dtype))
 
 
-def test_heads_have_masks_of_their_own_beside_padding():
-    """Keras's layer takes the heads of such a mask for rows when there is padding too; each head alone is right."""
+def test_masks_of_heads_with_padding():
+    """Compares each head alone, as Keras's layer confuses heads with rows if there is padding too."""
     layer = MultiHeadAttention.from_keras(theirs())
     _, scores = layer(QUERY, VALUES, value_mask=PADDING, attention_mask=HEADS, return_attention_scores=True)
     for head in range(N):
@@ -74,11 +74,11 @@ def test_conversion_both_ways(kwargs):
     for weight, again in zip(layer.get_weights(), back.get_weights(), strict=True):
         np.testing.assert_array_equal(weight, again)
     for call in ({}, {"attention_mask": PATTERN}, {"use_causal_mask": True}):
-        if not ("attention_mask" in call and "sliding_window" in kwargs):  # Rows that see nothing differ.
+        if not ("attention_mask" in call and "sliding_window" in kwargs):  # Queries without visible keys differ.
             assert_same(ours, layer, QUERY, VALUES, **call)
 
 
-def test_conversion_of_layers_that_are_not_built_and_of_other_weights():
+def test_conversion_of_unbuilt_layers_and_of_other_weights():
     layer = keras.layers.MultiHeadAttention(N, H, kernel_regularizer="l2")
     assert not MultiHeadAttention.from_keras(layer).built
     assert not MultiHeadAttention(N, H).to_keras().built
@@ -118,7 +118,7 @@ def test_attention_over_some_axes(axes):
         ours(query, value, cache=ours.init_cache(B, 5), cache_index=0)
 
 
-def test_impossible_axes():
+def test_invalid_axes_raise():
     with pytest.raises(ValueError, match=r"`attention_axes` must be different axes .* attention_axes=\(3,\)"):
         MultiHeadAttention(N, H, attention_axes=3).build((B, 2, 5, D))
 
@@ -145,14 +145,14 @@ def test_regularizers_and_constraints():
     assert {name: again[name] for name in config} == {**config, "output_shape": None}
 
 
-def test_shapes_without_a_call():
+def test_output_shapes():
     layer = MultiHeadAttention(N, H, output_shape=OUT)
     assert layer.compute_output_shape((None, None, D), (None, None, MEMORY)) == (None, None, OUT)
     outputs, scores = layer(keras.Input((T, D)), keras.Input((S, MEMORY)), return_attention_scores=True)
     assert outputs.shape == (None, T, OUT) and scores.shape == (None, N, T, S)
 
 
-def test_one_step_warns_of_nothing_and_learns():
+def test_one_step_gives_no_warning_and_has_gradients():
     layer = MultiHeadAttention(N, H)
     layer.build((B, 1, D))
     checks.randomize(layer)
@@ -162,10 +162,10 @@ def test_one_step_warns_of_nothing_and_learns():
     np.testing.assert_array_equal(checks.numpy(scores)[:, 0, 0, 0], seen[:, 0].astype("float32"))
     assert not checks.numpy(outputs)[1].any() and checks.numpy(outputs)[0].any()
     *_, kernel = checks.gradients(lambda x: ops.sum(layer(x, x) ** 2), [x], layer)[:2]
-    assert not kernel.any()  # The query changes nothing; it has a gradient all the same.
+    assert not kernel.any()  # The query has no effect, yet it has a gradient, of zero.
 
 
-def test_flash_attention_that_cannot_be():
+def test_invalid_flash_attention_raises():
     with pytest.raises(ValueError, match="Flash attention cannot drop .* dropout=0.1"):
         MultiHeadAttention(N, H, dropout=0.1, flash_attention=True)
     layer = MultiHeadAttention(N, H, flash_attention=True)

@@ -1,4 +1,4 @@
-"""Attention pooling: its equation, padding, texts of padding alone."""
+"""Tests of attention pooling: its equation, padding, rows of padding alone."""
 
 import keras
 import layer_checks as checks
@@ -33,7 +33,7 @@ def test_equals_the_equation(mask):
         np.testing.assert_allclose(checks.numpy(layer(checks.with_mask(X, mask))), expected, atol=1e-6)
 
 
-def test_a_text_without_real_steps_gives_the_plain_average():
+def test_row_without_real_steps_gives_the_plain_average():
     outputs = ready()(X, mask=np.zeros((B, T), bool))
     np.testing.assert_allclose(checks.numpy(outputs), X.mean(1), atol=1e-6)
 
@@ -52,13 +52,13 @@ def test_in_a_functional_model_and_in_half_precision(tmp_path):
     np.testing.assert_allclose(checks.numpy(half), checks.numpy(ready()(X, mask=MASK)), atol=0.03)
 
 
-def test_sizes():
+def test_invalid_sizes_raise():
     with pytest.raises(ValueError, match="`num_heads` must be a positive integer. Received: num_heads=0"):
         AttentionPooling(0)
     with pytest.raises(ValueError, match="divisible by num_heads=3"):
         AttentionPooling(3).build((None, None, 10))
 
 
-def test_one_step_is_its_own_mean_without_a_warning():
+def test_one_step_is_its_own_average_without_a_warning():
     x = checks.array(3, 1, 6)
     np.testing.assert_allclose(checks.numpy(AttentionPooling(2)(x)), x[:, 0], atol=1e-6)

@@ -1,4 +1,4 @@
-"""Another attention in one file: a layer, and the block and stack that name it."""
+"""Tests of attention variants: a layer, and a block and a stack that use it."""
 
 import keras
 import layer_checks as checks
@@ -15,7 +15,7 @@ X = checks.array(B, T, D)
 
 
 class LinearBiases(MultiHeadAttention):
-    """Scores fall with the distance of a key (ALiBi: Press et al. 2022), by half as much for each further head."""
+    """Lowers scores by the distance of a key (ALiBi: Press et al. 2022), half as much in each further head."""
 
     def _bias(self, query_positions, key_positions):
         slopes = 0.5 ** ops.arange(1, self.num_heads + 1, dtype="float32")
@@ -24,7 +24,7 @@ class LinearBiases(MultiHeadAttention):
 
 
 class Turned(MultiHeadAttention):
-    """Queries and keys turned by their positions, as one pair of numbers (RoPE: Su et al. 2021, with H = 2)."""
+    """Rotates queries and keys by their positions, as one pair of numbers (RoPE: Su et al. 2021, with H = 2)."""
 
     def _place(self, heads, positions):
         angles = ops.cast(positions, "float32")[:, None]
@@ -35,7 +35,7 @@ class Turned(MultiHeadAttention):
 
 
 class Additive(MultiHeadAttention):
-    """Scores v . tanh(q + k) with a learned vector v (Bahdanau et al. 2015, appendix A.1.2)."""
+    """Computes scores v . tanh(q + k) with a learned vector v (Bahdanau et al. 2015, appendix A.1.2)."""
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         super().build(query_shape, value_shape, key_shape)
@@ -55,7 +55,7 @@ class VariantEncoder(Encoder):
 
 
 def numpy_scores(variant, layer):
-    """Softmax of the scores before a mask, [B, N, T, T], from the equations."""
+    """Computes the softmax of the unmasked scores, [B, N, T, T], from the equations."""
     weights, positions = ref.weights_of(layer), np.arange(T)
     query, key = (
         ref.dense(X, ref.part(weights, f"{name}_dense")).reshape(B, T, N, -1).transpose(0, 2, 1, 3)
@@ -72,7 +72,7 @@ def numpy_scores(variant, layer):
 
 
 @pytest.mark.parametrize("variant", [LinearBiases, Turned, Additive])
-def test_scores_of_a_variant_and_its_steps_from_a_cache(variant):
+def test_scores_and_cached_steps_of_a_variant(variant):
     layer = variant(N, 2)
     layer.build((B, T, D))
     checks.randomize(layer)
@@ -94,7 +94,7 @@ def test_scores_of_a_variant_and_its_steps_from_a_cache(variant):
     assert vector.any()
 
 
-def test_a_bias_works_in_blocks():
+def test_bias_in_blocks():
     layers = [LinearBiases(N, 4, flash_attention=flash) for flash in (True, False)]
     for layer in layers:
         layer.build((B, T, D))
@@ -103,11 +103,11 @@ def test_a_bias_works_in_blocks():
     outputs = [checks.numpy(layer(X, X, use_causal_mask=True)) for layer in layers]
     np.testing.assert_allclose(*outputs, atol=1e-6)
     assert blockwise.LONG > T * T
-    with pytest.raises(ValueError, match="Flash attention makes no scores but its own.*Additive"):
+    with pytest.raises(ValueError, match="Flash attention cannot use other scores.*Additive"):
         Additive(N, 4, flash_attention=True)(X, X)
 
 
-def test_a_stack_of_a_variant():
+def test_stack_of_a_variant():
     layer = VariantEncoder(2, N, F, normalize_first=True)
     layer.build((B, T, D))
     checks.randomize(layer)
@@ -129,7 +129,7 @@ def test_cross_attention_keeps_its_own_class():
     assert type(block.self_attention) is LinearBiases and type(block.cross_attention) is MultiHeadAttention
 
 
-def test_arguments_of_a_block_reach_it_through_the_stack():
+def test_stack_passes_arguments_to_its_blocks():
     class Local(EncoderBlock):
         def __init__(self, *args, window, **kwargs):
             super().__init__(*args, **kwargs)

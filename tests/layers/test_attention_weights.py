@@ -1,4 +1,4 @@
-"""The attention weights that blocks and stacks return, against NumPy; and the shapes of all layers without a call."""
+"""Tests of the attention weights that blocks and stacks return, and of `compute_output_shape` of all layers."""
 
 import keras
 import layer_checks as checks
@@ -16,7 +16,7 @@ SKIPS = [False, pytest.param(True, marks=checks.tensorflow_only)]
 
 
 def numpy_weights(x, block, mask, normalize_first, memory=None, name="self_attention"):
-    """The weights of one attention of a block, whose inputs are x."""
+    """Computes the weights of one attention layer of a block on inputs x."""
     if normalize_first:
         x = ref.layer_norm(x, ref.part(block, f"{name}_residual/norm"))
     return ref.multi_head_attention(x, x if memory is None else memory, ref.part(block, name), N, mask)[1]
@@ -30,13 +30,13 @@ def after_self_attention(x, block, mask, normalize_first):
 
 
 def real(scores, mask=PADDING):
-    """Weights of the real queries; those of others are not specified."""
+    """Returns the weights of real queries; those of others are not specified."""
     return checks.numpy(scores).transpose(0, 2, 1, 3)[mask]
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
 @pytest.mark.parametrize("skip_padding", SKIPS)
-def test_of_an_encoder(normalize_first, skip_padding):
+def test_weights_of_an_encoder(normalize_first, skip_padding):
     layer = Encoder(LAYERS, N, F, normalize_first=normalize_first, skip_padding=skip_padding)
     layer.build((B, T, D))
     weights = ref.weights_of(checks.randomize(layer))
@@ -55,7 +55,7 @@ def test_of_an_encoder(normalize_first, skip_padding):
 
 @pytest.mark.parametrize("normalize_first", [False, True])
 @pytest.mark.parametrize("skip_padding", SKIPS)
-def test_of_a_decoder(normalize_first, skip_padding):
+def test_weights_of_a_decoder(normalize_first, skip_padding):
     layer = Decoder(LAYERS, N, F, normalize_first=normalize_first, skip_padding=skip_padding)
     layer.build((B, T, D), (B, S, MEMORY))
     weights = ref.weights_of(checks.randomize(layer))
@@ -75,8 +75,8 @@ def test_of_a_decoder(normalize_first, skip_padding):
         x = ref.decoder_block(x, VECTORS, block, N, mask, memory_mask, normalize_first)
 
 
-def test_step_by_step():
-    """Outputs, weights, caches, in this order; the weights are rows of those of the whole pass."""
+def test_weights_step_by_step():
+    """Outputs, weights and caches are returned in this order; the weights are rows of those of the full pass."""
     layer = Decoder(2, N, F)
     layer.build((B, T, D), (B, S, MEMORY))
     checks.randomize(layer)
@@ -90,7 +90,7 @@ def test_step_by_step():
                 np.testing.assert_allclose(checks.numpy(found)[:, :, 0], checks.numpy(expected)[:, :, t], atol=1e-5)
 
 
-def test_in_a_functional_model():
+def test_weights_in_a_functional_model():
     x, memory = keras.Input((None, D)), keras.Input((None, MEMORY))
     outputs, scores = Decoder(2, N, F)(x, memory, return_attention_scores=True)
     assert outputs.shape == (None, None, D) and scores[1].cross_attention.shape == (None, N, None, None)
@@ -113,7 +113,7 @@ LAYERS_AND_SHAPES = {
 }
 
 
-def test_every_public_layer_knows_its_shape():
+def test_output_shape_of_every_public_layer():
     public = [getattr(keras_transformer, name) for name in keras_transformer.__all__]
     layers = {x.__name__ for x in public if isinstance(x, type) and issubclass(x, keras.layers.Layer)}
     assert layers <= LAYERS_AND_SHAPES.keys()

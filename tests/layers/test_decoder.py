@@ -1,4 +1,4 @@
-"""The decoder stack; padding of source and target at depth 6, in every way to run a model."""
+"""Tests of the decoder stack, and of padding in source and target of deep stacks, in every way to run a model."""
 
 import keras
 import layer_checks as checks
@@ -48,7 +48,7 @@ def test_equals_numpy(normalize_first):
         np.testing.assert_allclose(checks.numpy(layer(X, VECTORS, **call)), expected, atol=1e-4)
 
 
-def test_attached_masks_equal_explicit_ones_and_go_on():
+def test_attached_masks_equal_explicit_ones_and_propagate():
     layer = ready(num_layers=DEEP)
     expected = checks.numpy(layer(X, VECTORS, inputs_mask=PADDING, memory_mask=SOURCE_PADDING))
     x, memory = checks.with_mask(X, PADDING), checks.with_mask(VECTORS, SOURCE_PADDING)
@@ -60,7 +60,7 @@ def test_attached_masks_equal_explicit_ones_and_go_on():
         assert np.abs(checks.numpy(without) - expected).max() > 1e-3
 
 
-def test_the_future_changes_nothing():
+def test_later_steps_change_nothing():
     layer, changed = ready(num_layers=DEEP), X.copy()
     changed[:, 3:] += 1.0
     before, after = (checks.numpy(layer(x, VECTORS)) for x in (X, changed))
@@ -68,11 +68,11 @@ def test_the_future_changes_nothing():
     assert (np.abs(before[:, 3:] - after[:, 3:]).max(-1) > 1e-3).all()
 
 
-# Padding at depth 6.
+# Padding in deep stacks.
 
 
 class Translator(keras.Model):
-    """Ids to logits; the tables attach the masks, and nothing else mentions them."""
+    """Maps ids to logits; the embeddings attach the masks, and no call passes them explicitly."""
 
     def __init__(self, num_layers=DEEP, **kwargs):
         super().__init__()
@@ -121,7 +121,7 @@ def test_padding_changes_nothing_in_a_functional_model(tmp_path):
 
 
 def test_padding_changes_nothing_under_fit():
-    # XLA takes long over deep gradients, and on JAX nothing about masks changes with the depth.
+    # XLA compiles deep gradients slowly, and on JAX masks do not depend on the depth.
     num_layers = DEEP if keras.backend.backend() == "tensorflow" else 2
     model, loss = Translator(num_layers), TokenCrossEntropy(0.1)
     model.compile(optimizer=keras.optimizers.SGD(0.05), loss=loss)
@@ -146,7 +146,7 @@ def test_step_by_step_equals_the_full_pass(normalize_first, beams):
     assert len(cache) == 2 and cache[0].cross_attention.key.shape == (B * N, S, D // N)
 
     def step(x, cache, index):
-        x = checks.with_mask(x, ops.ones(x.shape[:2], "bool"))  # As from a table with `mask_zero`.
+        x = checks.with_mask(x, ops.ones(x.shape[:2], "bool"))  # As from an embedding with `mask_zero`.
         return layer(
             x,
             memory_mask=ops.convert_to_tensor(SOURCE_PADDING),
@@ -184,7 +184,7 @@ def test_scores_of_any_layer(normalize_first):
     np.testing.assert_allclose(scores.sum(-1), 1.0, atol=1e-5)
 
 
-# Everything else.
+# Other properties.
 
 
 def test_layer_rules(tmp_path):
@@ -193,7 +193,7 @@ def test_layer_rules(tmp_path):
     checks.check_saving(lambda **k: make(1, normalize_first=True, **k), X, VECTORS, folder=tmp_path)
 
 
-def test_memory_or_cache_but_not_both():
+def test_neither_or_both_of_memory_and_cache_raise():
     layer = ready()
     cache = layer.init_cache(ops.convert_to_tensor(VECTORS), T)
     with pytest.raises(ValueError, match="Exactly one .* Received: memory=None, cache=None"):
@@ -202,7 +202,7 @@ def test_memory_or_cache_but_not_both():
         layer(X, VECTORS, cache=cache, cache_index=0)
 
 
-def test_errors_of_the_blocks_come_through():
+def test_errors_of_the_blocks_are_raised():
     with pytest.raises(ValueError, match="`num_layers` must be a positive integer. Received: num_layers=0"):
         make(0)
     with pytest.raises(ValueError, match="width divisible by num_heads=2"):

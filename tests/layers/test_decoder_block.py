@@ -1,4 +1,4 @@
-"""The decoder block: causal self-attention, cross-attention, both from a cache."""
+"""Tests of the decoder block: causal self-attention and cross-attention, with and without a cache."""
 
 import layer_checks as checks
 import numpy as np
@@ -56,11 +56,11 @@ def test_scores_are_those_of_the_cross_attention(normalize_first):
     np.testing.assert_allclose(checks.numpy(scores.cross_attention), expected, atol=1e-5)
 
 
-def test_attached_masks_equal_explicit_ones_and_go_on():
+def test_attached_masks_equal_explicit_ones_and_propagate():
     layer = ready()
     expected = checks.numpy(layer(X, VECTORS, inputs_mask=PADDING, memory_mask=SOURCE_PADDING))
     x, memory = checks.with_mask(X, PADDING), checks.with_mask(VECTORS, SOURCE_PADDING)
-    for _ in range(2):  # Were the mask of the memory deleted, the second block would not see it.
+    for _ in range(2):  # If the first block deleted the mask of the memory, the second would ignore it.
         outputs = layer(x, memory)
         np.testing.assert_array_equal(checks.numpy(outputs), expected)
         np.testing.assert_array_equal(checks.mask_of(outputs), PADDING)
@@ -73,7 +73,7 @@ def test_attached_masks_equal_explicit_ones_and_go_on():
     np.testing.assert_array_equal(checks.numpy(swapped), expected)
 
 
-def test_the_future_changes_nothing():
+def test_later_steps_change_nothing():
     layer, changed = ready(), X.copy()
     changed[:, 3:] += 1.0
     before, after = (checks.numpy(layer(x, VECTORS)) for x in (X, changed))
@@ -106,7 +106,7 @@ def test_step_by_step_equals_the_full_pass(normalize_first, beams):
         index += steps
 
 
-def test_a_sentence_without_words_is_finite():
+def test_row_of_padding_alone_gives_finite_outputs_and_gradients():
     layer, empty = ready(), SOURCE_PADDING.copy()
     empty[1] = False
 
@@ -124,7 +124,7 @@ def test_layer_rules(tmp_path):
     checks.check_saving(make, X, VECTORS, folder=tmp_path)
 
 
-def test_memory_or_cache_but_not_both():
+def test_neither_or_both_of_memory_and_cache_raise():
     layer = ready()
     cache = layer.init_cache(ops.convert_to_tensor(VECTORS), T)
     with pytest.raises(ValueError, match="Exactly one .* Received: memory=None, cache=None"):
@@ -134,12 +134,12 @@ def test_memory_or_cache_but_not_both():
 
 
 @pytest.mark.parametrize("shape", [(B, T, 23), (B, T, None)])
-def test_widths_that_heads_do_not_divide(shape):
+def test_widths_that_heads_do_not_divide_raise(shape):
     with pytest.raises(ValueError, match="width divisible by num_heads=2. Received: inputs_shape="):
         make().build(shape, (B, S, MEMORY))
 
 
-def test_masks_of_the_wrong_type_or_shape():
+def test_masks_of_the_wrong_type_or_shape_raise():
     layer = ready()
     for dtype in ("int32", "float32"):
         with pytest.raises(ValueError, match=f"must be boolean .*dtype={dtype}"):

@@ -1,4 +1,4 @@
-"""The encoder stack, and its padding at depth 6."""
+"""Tests of the encoder stack, and of padding in deep stacks."""
 
 import keras
 import layer_checks as checks
@@ -43,7 +43,7 @@ def test_equals_numpy(normalize_first):
         np.testing.assert_allclose(checks.numpy(layer(X, **call)), expected, atol=1e-4)
 
 
-def test_attached_masks_equal_explicit_ones_and_go_on():
+def test_attached_masks_equal_explicit_ones_and_propagate():
     layer = ready(num_layers=DEEP)
     expected = checks.numpy(layer(X, mask=PADDING))
     assert np.abs(checks.numpy(layer(X)) - expected).max() > 1e-2
@@ -59,11 +59,11 @@ def test_attached_masks_equal_explicit_ones_and_go_on():
     np.testing.assert_array_equal(checks.numpy(layer(X, inputs_mask=PADDING)), expected)
 
 
-# Padding at depth 6.
+# Padding in deep stacks.
 
 
 class Tagger(keras.Model):
-    """Ids to vectors, by a table that attaches the mask."""
+    """Maps ids to vectors; the embedding attaches the mask."""
 
     def __init__(self, **kwargs):
         super().__init__()
@@ -125,10 +125,10 @@ def test_step_by_step_equals_the_causal_pass(normalize_first):
         index += steps
 
 
-# Everything else.
+# Other properties.
 
 
-def test_a_variant_names_its_block():
+def test_stack_with_another_block_class():
     class Wide(EncoderBlock):
         def _make_feed_forward(self):
             return keras.layers.Dense(D, name="feed_forward")
@@ -163,12 +163,12 @@ def test_layer_rules(tmp_path):
 
 
 @pytest.mark.parametrize("count", [0, -1, 2.0])
-def test_layers_must_be_counted(count):
+def test_invalid_num_layers_raise(count):
     with pytest.raises(ValueError, match=f"`num_layers` must be a positive integer. Received: num_layers={count}"):
         make(count)
 
 
-def test_errors_of_the_blocks_come_through():
+def test_errors_of_the_blocks_are_raised():
     with pytest.raises(ValueError, match="`num_heads` must be a positive integer. Received: num_heads=0"):
         make(num_heads=0)
     with pytest.raises(ValueError, match="width divisible by num_heads=2"):

@@ -1,4 +1,4 @@
-"""The encoder block, with and without a causal mask."""
+"""Tests of the encoder block, with and without a causal mask."""
 
 import keras
 import layer_checks as checks
@@ -41,14 +41,14 @@ def test_equals_numpy(normalize_first):
         np.testing.assert_allclose(checks.numpy(layer(X, **call)), expected, atol=2e-5)
 
 
-def test_attached_masks_equal_explicit_ones_and_go_on():
+def test_attached_masks_equal_explicit_ones_and_propagate():
     layer = ready()
     expected = checks.numpy(layer(X, mask=PADDING))
     for call in ({}, {"training": False}, {"use_causal_mask": False}):
         outputs = layer(checks.with_mask(X, PADDING), **call)
         np.testing.assert_array_equal(checks.numpy(outputs), expected)
         np.testing.assert_array_equal(checks.mask_of(outputs), PADDING)
-    # A second tensor changes the name under which Keras hands the mask in.
+    # A second tensor changes the argument in which Keras passes the mask.
     outputs = layer(checks.with_mask(X, PADDING), attention_mask=np.ones((1, T, T), bool))
     np.testing.assert_allclose(checks.numpy(outputs), expected, atol=1e-6)
     np.testing.assert_array_equal(checks.mask_of(outputs), PADDING)
@@ -57,7 +57,7 @@ def test_attached_masks_equal_explicit_ones_and_go_on():
     np.testing.assert_array_equal(checks.mask_of(layer(X, mask=PADDING)), PADDING)
 
 
-def test_the_future_changes_nothing_under_a_causal_mask():
+def test_later_steps_change_nothing_under_a_causal_mask():
     layer, changed = ready(), X.copy()
     changed[:, 4:] += 1.0
     before, after = (checks.numpy(layer(x, use_causal_mask=True)) for x in (X, changed))
@@ -78,7 +78,7 @@ def test_step_by_step_equals_the_causal_pass(normalize_first):
         index += steps
 
 
-def test_steps_that_carry_a_mask_are_decoded_all_the_same():
+def test_masks_of_cached_steps_change_nothing():
     layer = ready()
     call = {"cache": layer.init_cache(B, T), "cache_index": 0}
     expected, _ = layer(X[:, :3], **call)
@@ -87,14 +87,14 @@ def test_steps_that_carry_a_mask_are_decoded_all_the_same():
 
 
 @pytest.mark.parametrize("name", ["dropout", "attention_dropout", "activation_dropout"])
-def test_every_dropout_works_in_training_only(name):
+def test_each_dropout_applies_in_training_only(name):
     layer, plain = ready(**{name: 0.5}), ready()
     expected = checks.numpy(plain(X))
     np.testing.assert_array_equal(checks.numpy(layer(X)), expected)
     assert np.abs(checks.numpy(layer(X, training=True)) - expected).max() > 1e-2
 
 
-def test_a_variant_is_a_short_subclass():
+def test_subclass_replaces_the_feed_forward_layer():
     class Squared(EncoderBlock):
         def _make_feed_forward(self):
             return keras.layers.Dense(D, activation="tanh", name="feed_forward")
@@ -111,20 +111,20 @@ def test_layer_rules(tmp_path):
 
 
 @pytest.mark.parametrize("shape", [(B, T, 23), (B, T, None), (B, D)])
-def test_widths_that_heads_do_not_divide(shape):
+def test_widths_that_heads_do_not_divide_raise(shape):
     with pytest.raises(ValueError, match="width divisible by num_heads=2. Received: inputs_shape=") as error:
         make().build(shape)
     assert str(shape) in str(error.value)
 
 
-def test_bad_sizes():
+def test_invalid_sizes_raise():
     with pytest.raises(ValueError, match="`intermediate_dim` must be a positive integer"):
         make(intermediate_dim=0)
     with pytest.raises(ValueError, match="`num_heads` must be a positive integer. Received: num_heads=0"):
         make(num_heads=0)
 
 
-def test_masks_of_the_wrong_type_or_shape():
+def test_masks_of_the_wrong_type_or_shape_raise():
     layer = ready()
     for dtype in ("int32", "float32"):
         with pytest.raises(ValueError, match=f"must be boolean .*dtype={dtype}"):

@@ -1,4 +1,4 @@
-"""The position-wise feed-forward layer."""
+"""Tests of the position-wise feed-forward layer."""
 
 import layer_checks as checks
 import numpy as np
@@ -24,13 +24,13 @@ def test_equals_numpy(activation):
     np.testing.assert_allclose(checks.numpy(layer(X)), expected, atol=1e-5)
 
 
-def test_dropout_falls_on_the_inner_activations_in_training_only():
+def test_dropout_applies_to_inner_activations_in_training_only():
     layer = ready(dropout=0.5)
     weights = ref.weights_of(layer)
     np.testing.assert_allclose(checks.numpy(layer(X)), ref.feed_forward(X, weights), atol=1e-5)
     inner = ref.relu(ref.dense(X, ref.part(weights, "inner_dense")))
     change = checks.numpy(layer(X, training=True)) - ref.dense(inner, ref.part(weights, "output_dense"))
-    # D outputs of F inner units: least squares finds what was done to each unit, as D + T * B rows allow.
+    # With fewer active units than the D outputs, least squares recovers the change of each unit.
     kernel = weights["output_dense/kernel"]
     for row, units in zip(change.reshape(-1, D), inner.reshape(-1, F)):
         active = np.flatnonzero(units)
@@ -50,11 +50,11 @@ def test_layer_rules(tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, -3, 1.5, None])
-def test_sizes_must_be_positive_integers(size):
+def test_invalid_sizes_raise(size):
     with pytest.raises(ValueError, match=f"`intermediate_dim` must be a positive integer. Received: .*={size}"):
         FeedForward(size)
 
 
-def test_unknown_width():
+def test_unknown_width_raises():
     with pytest.raises(ValueError, match=r"known width. Received: inputs_shape=\(3, 5, None\)"):
         FeedForward(F).build((B, T, None))

@@ -1,4 +1,4 @@
-"""Models of our layers leave by Keras's own `export`: SavedModel, LiteRT and ONNX, for any length, masks included."""
+"""Tests of exports by Keras to SavedModel, LiteRT and ONNX, for any length and with masks."""
 
 import keras
 import layer_checks as checks
@@ -47,7 +47,7 @@ def onnx(model, path):
 
 @pytest.fixture(scope="module")
 def model():
-    """An encoder of token ids with a mean over the real tokens, for which the mask has to come through all layers."""
+    """Returns an encoder of token ids with a mean over the real tokens, which needs the mask behind all layers."""
     ids = keras.Input((None,), dtype="int32")
     x = PositionalEncoding()(TokenEmbedding(V, 16)(ids))
     x = Encoder(2, num_heads=2, intermediate_dim=24, normalize_first=True)(x)
@@ -55,7 +55,7 @@ def model():
     return checks.randomize(model)
 
 
-@pytest.mark.filterwarnings("ignore")  # Of the converters, about themselves.
+@pytest.mark.filterwarnings("ignore")  # Warnings of the converters.
 @pytest.mark.parametrize("export", [saved_model, litert, onnx])
 def test_exported_models_give_the_same_for_any_length_and_ignore_padding(export, model, tmp_path):
     run = export(model, tmp_path / "model")

@@ -1,4 +1,4 @@
-"""Multi-head attention against NumPy and Keras, and its manners with masks."""
+"""Tests of multi-head attention against NumPy and Keras, and of its masks."""
 
 import functools
 import inspect
@@ -75,7 +75,7 @@ def test_equals_numpy(arguments):
     np.testing.assert_array_equal(checks.numpy(alone), checks.numpy(outputs))
 
 
-def test_separate_keys_with_their_own_mask():
+def test_separate_keys_with_a_mask_of_their_own():
     layer, keys = ready(key_width=OUT), checks.array(B, S, OUT, seed=3)
     key_mask = checks.lengths_mask((4, 7, 6), S)
     outputs = layer(QUERY, VALUES, keys, value_mask=PADDING, key_mask=key_mask)
@@ -104,7 +104,7 @@ def test_same_numbers_as_keras_given_its_weights(use_bias):
 
 
 def test_initial_weights_have_the_fans_of_a_matrix():
-    """Glorot on a `[D, N, H]` kernel would start the projections about four times too small."""
+    """Glorot initialisation of a `[D, N, H]` kernel would make the projections about four times too small."""
     layer = MultiHeadAttention(8, 32)
     layer.build((None, None, 256), (None, None, 256))
     for dense in (layer.query_dense, layer.key_dense, layer.value_dense, layer.output_dense):
@@ -112,11 +112,11 @@ def test_initial_weights_have_the_fans_of_a_matrix():
     assert np.any(layer.query_dense.kernel.numpy() != layer.key_dense.kernel.numpy())
 
 
-# Masks of the callers. Keras's own layer deletes them.
+# Masks of the inputs, which Keras's own layer deletes.
 
 
 class Attending(keras.Model):
-    """Reads the masks of query and value after an attention between them."""
+    """Returns the masks of query and value after attention between them."""
 
     def __init__(self):
         super().__init__()
@@ -138,7 +138,7 @@ def functional():
 
 @pytest.mark.parametrize("model", ["eager", "functional", "subclassed"])
 @pytest.mark.parametrize("execution", ["direct", "compiled"])
-def test_masks_of_the_callers_are_left_alone(model, execution):
+def test_masks_of_the_inputs_are_kept(model, execution):
     ids = [np.array([[5, 3, 0, 0, 0], [1, 2, 3, 4, 5]]), np.array([[4, 0, 0, 0, 0, 0, 0], [1] * 6 + [0]])]
     run = {"eager": Attending().call, "functional": None, "subclassed": None}[model]
     run = run or (functional() if model == "functional" else Attending())
@@ -161,12 +161,12 @@ def test_attached_masks_hide_keys_and_not_queries():
     np.testing.assert_array_equal(checks.numpy(explicit), attached)
 
 
-# Queries that see nothing.
+# Queries that see no key.
 
 
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
-def test_queries_that_see_nothing_give_zeros_and_send_no_gradient(dtype, dropout):
+def test_queries_without_visible_keys_give_zeros_and_no_gradient(dtype, dropout):
     layer = ready(dtype=dtype, dropout=dropout)
     padding, pattern = PADDING.copy(), PATTERN.copy()
     padding[1], pattern[0, 2] = False, False
@@ -212,7 +212,7 @@ def test_scores_are_the_softmax_before_dropout(training):
     assert same is not training, "attention dropout works in training and only there"
 
 
-# Everything else.
+# Other properties.
 
 
 def test_layer_rules():
@@ -232,7 +232,7 @@ def test_sizes_must_be_positive_integers(name, size):
         make(**{name: size})
 
 
-def test_unknown_width():
+def test_unknown_widths_raise():
     with pytest.raises(
         ValueError, match=r"`query` must have shape .* known width. Received: query_shape=\(3, 5, None\)"
     ):
@@ -241,13 +241,13 @@ def test_unknown_width():
         make().build((B, T, D), (B, S))
 
 
-def test_missing_value():
+def test_missing_value_raises():
     with pytest.raises(ValueError, match="`value` is required unless a `cache` is read"):
         ready(value_width=D)(QUERY)
 
 
 @pytest.mark.parametrize("name, shape", [("value_mask", (B, S)), ("key_mask", (B, S)), ("attention_mask", (B, T, S))])
-def test_masks_of_the_wrong_type_or_shape(name, shape):
+def test_masks_of_the_wrong_type_or_shape_raise(name, shape):
     layer = ready()
     for dtype in ("int32", "float32"):
         wrong, message = np.ones(shape, dtype), f"`{name}` must be boolean .*dtype={dtype}"

@@ -1,4 +1,4 @@
-"""Positions added to vectors: exact far out, in half precision, from any start."""
+"""Tests of positional encodings: far positions, half precision, any start index."""
 
 import keras
 import layer_checks as checks
@@ -30,7 +30,7 @@ def test_adds_to_the_inputs():
 
 
 @pytest.mark.parametrize("dtype, bits", [("bfloat16", 8), ("mixed_bfloat16", 8), ("mixed_float16", 11)])
-def test_half_precision_rounds_nothing_but_the_sum(dtype, bits):
+def test_half_precision_rounds_only_the_sum(dtype, bits):
     layer = PositionalEncoding(dtype=dtype)
     x = ops.cast(checks.array(1, 301, D), layer.compute_dtype)
     outputs = layer(x, start_index=9_700)
@@ -79,14 +79,14 @@ def test_layer_rules(make, tmp_path):
     checks.check_saving(make, X, folder=tmp_path)
 
 
-def test_odd_and_unknown_widths():
+def test_odd_and_unknown_widths_raise():
     with pytest.raises(ValueError, match="Sinusoidal positions need an even width. Received: hidden_dim=7"):
         PositionalEncoding()(np.zeros((B, T, 7), "float32"))
     with pytest.raises(ValueError, match="`inputs` must have a known width"):
         LearnedPositionalEncoding(LONGEST).build((B, T, None))
 
 
-def test_learned_sizes():
+def test_invalid_sizes_of_learned_positions_raise():
     with pytest.raises(ValueError, match="`max_length` must be a positive integer. Received: max_length=0"):
         LearnedPositionalEncoding(0)
     with pytest.raises(ValueError, match=r"at most max_length=13 steps. Received: inputs.shape=\(1, 14, 22\)"):

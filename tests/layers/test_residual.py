@@ -1,4 +1,4 @@
-"""The residual connection: pre-norm, post-norm, dropout."""
+"""Tests of the residual connection: pre-norm, post-norm, dropout."""
 
 import layer_checks as checks
 import numpy as np
@@ -28,7 +28,7 @@ def test_equals_numpy(normalize_first, epsilon):
     np.testing.assert_allclose(checks.numpy(layer(X, SUBLAYER)), expected, atol=1e-5)
 
 
-def test_dropout_falls_on_the_sublayer_in_training_only():
+def test_dropout_applies_to_the_sublayer_in_training_only():
     layer = ready(normalize_first=True, dropout=0.5)
     np.testing.assert_allclose(checks.numpy(layer(X, SUBLAYER)), X + SUBLAYER, atol=1e-6)
     kept = (checks.numpy(layer(X, SUBLAYER, training=True)) - X) / SUBLAYER

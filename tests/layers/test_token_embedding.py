@@ -1,4 +1,4 @@
-"""Token vectors and logits from one table."""
+"""Tests of token vectors and logits from one table."""
 
 import json
 
@@ -21,7 +21,7 @@ def ready(**kwargs):
 
 
 class Outer(keras.layers.Layer):
-    """A layer around it, which under mixed precision casts the weights of the layers inside."""
+    """Wraps the embedding; under mixed precision a layer casts the weights of the layers inside."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -40,7 +40,7 @@ def test_vectors_are_scaled_rows():
     np.testing.assert_allclose(checks.numpy(layer(IDS)), np.sqrt(D) * table[IDS], rtol=1e-6)
 
 
-def test_rows_of_bert_are_not_scaled():
+def test_vectors_without_scale():
     layer = ready(scale=False)
     np.testing.assert_array_equal(checks.numpy(layer(IDS)), checks.numpy(layer.embeddings)[IDS])
 
@@ -52,7 +52,7 @@ def test_logits_are_products_with_the_same_table():
     assert checks.numpy(layer.logits(x[:, 0])).shape == (B, V)
 
 
-def test_deviation_of_new_rows():
+def test_standard_deviation_of_initial_rows():
     layer = TokenEmbedding(5000, 16)
     layer.build()
     assert checks.numpy(layer.embeddings).std() == pytest.approx(1 / 4, rel=0.02)
@@ -72,8 +72,8 @@ def test_half_precision(policy):
         assert keras.backend.standardize_dtype(output.dtype) == layer.compute_dtype
 
 
-def test_no_occurrence_is_lost_from_a_half_precision_gradient():
-    """On JAX a bfloat16 lookup loses most of them; on TensorFlow this one is exact either way."""
+def test_half_precision_gradient_sums_all_occurrences():
+    """On JAX a bfloat16 lookup loses most of the sum; on TensorFlow this one is exact in both cases."""
     outer = Outer(dtype="mixed_bfloat16")
     outer.build()
     ids = np.full((32, 128), 7, "float32")
@@ -82,7 +82,7 @@ def test_no_occurrence_is_lost_from_a_half_precision_gradient():
     assert not np.delete(found, 7, 0).any()
 
 
-def test_files_and_symbols(tmp_path):
+def test_saving_and_symbolic_calls(tmp_path):
     ids = keras.Input((None,), dtype="int32")
     model = keras.Model(ids, TokenEmbedding(V, D, embeddings_initializer="uniform")(ids))
     assert tuple(model.output.shape) == (None, None, D)
@@ -94,6 +94,6 @@ def test_files_and_symbols(tmp_path):
 
 
 @pytest.mark.parametrize(("sizes", "name"), [((0, 4), "vocabulary_size"), ((4, 2.5), "hidden_dim")])
-def test_sizes_must_be_positive_integers(sizes, name):
+def test_invalid_sizes_raise(sizes, name):
     with pytest.raises(ValueError, match=f"`{name}` must be a positive integer. Received: {name}="):
         TokenEmbedding(*sizes)

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention against its equation, in every precision, with rows that see nothing."""
+"""Tests of scaled dot-product attention against its equation, in every precision, with queries that see no key."""
 
 import keras
 import layer_checks as checks
@@ -13,7 +13,7 @@ B, T, S, N, H, VALUE = 3, 5, 7, 2, 11, 13
 
 
 def heads(dtype="float32", scale=1.0):
-    """Query `[B, N, T, H]`, key and value `[B * N, S, *]`."""
+    """Returns a query `[B, N, T, H]`, key and value `[B * N, S, *]`."""
     shapes = (B, N, T, H), (B * N, S, H), (B * N, S, VALUE)
     return [ops.cast(checks.array(*s, seed=i, scale=scale), dtype) for i, s in enumerate(shapes)]
 
@@ -24,7 +24,7 @@ def expected_attention(query, key, value, mask=None):
 
 
 def random_mask(*shape):
-    """A third is hidden; the first key is always seen, and query step 2 of sentence 1 sees nothing."""
+    """Returns a mask that hides a third, never the first key, and all keys of query step 2 in sentence 1."""
     mask = np.random.default_rng(3).random(shape) < 0.67
     mask[..., 0] = True
     if shape == (B, T, S):
@@ -60,7 +60,7 @@ def test_softmax_runs_in_float32(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_rows_that_see_nothing_are_zero_and_send_no_gradient(dtype):
+def test_queries_without_visible_keys_give_zeros_and_no_gradient(dtype):
     mask = random_mask(B, T, S)
     hidden = ~mask.any(-1)
     assert hidden.sum() == 1
@@ -78,7 +78,7 @@ def test_rows_that_see_nothing_are_zero_and_send_no_gradient(dtype):
     assert not any(g.any() for g in checks.gradients(loss, inputs))
 
 
-def test_dropout_falls_on_the_weights_and_not_on_the_reported_ones():
+def test_dropout_applies_to_weights_but_not_to_returned_ones():
     query, key, value = heads()
     keep = (np.random.default_rng(4).random((B, N, T, S)) < 0.5).astype("float32") * 2
     outputs, weights = dot_product_attention(query, key, value, None, dropout=lambda w: ops.multiply(w, keep))

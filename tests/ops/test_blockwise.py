@@ -1,4 +1,4 @@
-"""Attention in blocks against attention all at once: the same numbers, whatever is hidden."""
+"""Tests of attention in blocks against attention without blocks, under every mask."""
 
 import itertools
 
@@ -37,7 +37,7 @@ def bias(query_positions, key_positions):
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", MASKS)
-def test_equals_attention_at_once(name, dtype):
+def test_equals_attention_without_blocks(name, dtype):
     inputs = [checks.array(*s, seed=i) for i, s in enumerate([(B, N, T, H), (B * N, S, H), (B * N, S, VALUE)])]
     upstream = checks.array(B, N, T, VALUE, seed=9)
     rules = (
@@ -74,8 +74,8 @@ def test_equals_attention_at_once(name, dtype):
                 np.testing.assert_allclose(got, expected, atol=tolerance * max(1.0, np.abs(expected).max()))
 
 
-def test_long_inputs_are_done_in_blocks_and_no_others(monkeypatch):
-    """By their length; not where weights are returned or dropped, nor where scores are a variant's own."""
+def test_blocks_are_used_for_long_inputs_only(monkeypatch):
+    """Blocks depend on the length; returned or dropped weights and overridden `_scores` rule them out."""
     calls, original = [], blockwise.blockwise_attention
 
     def counted(*args, **kwargs):
@@ -102,7 +102,7 @@ def test_long_inputs_are_done_in_blocks_and_no_others(monkeypatch):
 
 
 @checks.tensorflow_only
-def test_sizes_known_at_run_time_only():
+def test_sizes_known_only_at_run_time():
     import tensorflow as tf
 
     class Flash(EncoderBlock):
@@ -131,7 +131,7 @@ def test_sizes_known_at_run_time_only():
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16"])
-def test_a_block_learns_the_same(policy):
+def test_gradients_of_an_encoder_block_are_the_same(policy):
     class Flash(EncoderBlock):
         def _make_attention(self, width, name):
             return MultiHeadAttention(N, width // N, flash_attention=True, dtype=self.dtype_policy, name=name)

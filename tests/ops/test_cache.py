@@ -1,4 +1,4 @@
-"""Writing steps into a cache."""
+"""Tests of writing steps to a cache."""
 
 import layer_checks as checks
 import numpy as np
@@ -29,7 +29,7 @@ def test_write_keeps_the_dtype_of_the_cache():
     assert [x.dtype for x in new] == [x.dtype for x in cache]
 
 
-def test_caches_are_tuples_of_tensors_for_loops_to_carry():
+def test_caches_are_tuples_that_loops_can_carry():
     inner = KVCache(1, 2)
     assert isinstance(inner, tuple) and isinstance(BlockCache(inner, inner), tuple)
     assert BlockCache(inner, KVCache(3, 4)).cross_attention.value == 4

@@ -1,4 +1,4 @@
-"""Dropout: its share, its scale, its gradient, its seed, in every precision."""
+"""Tests of dropout: rate, scale, gradient and seed, in every precision."""
 
 import keras
 import layer_checks as checks
@@ -10,19 +10,19 @@ from keras_transformer.ops.dropout import dropout
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
-def test_drops_the_share_and_keeps_the_mean(rate):
+def test_drops_at_the_rate_and_keeps_the_mean(rate):
     x = np.full((101, 103), 3.0, "float32")  # An odd number of elements.
     found = checks.numpy(dropout(ops.convert_to_tensor(x), rate, keras.random.SeedGenerator(1)))
     deviation = np.sqrt(rate * (1 - rate) / x.size)
     assert abs((found == 0).mean() - rate) < 4 * deviation
     np.testing.assert_allclose(found[found != 0], 3 / (1 - rate), rtol=1e-4)
-    # Neighbours are drawn apart: on both axes, both dropped as often as chance has it.
+    # Neighbours are independent: on both axes, both are dropped with the probability rate squared.
     for pairs in ((found[1:] == 0) & (found[:-1] == 0), (found[:, 1:] == 0) & (found[:, :-1] == 0)):
         assert abs(pairs.mean() - rate**2) < 6 * np.sqrt(rate**2 * (1 - rate**2) / pairs.size)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
-def test_the_gradient_is_the_mask(dtype):
+def test_gradient_is_the_mask(dtype):
     x = ops.cast(checks.array(5, 7), dtype)
 
     def loss(x):
@@ -33,7 +33,7 @@ def test_the_gradient_is_the_mask(dtype):
     np.testing.assert_allclose(gradient, kept / 0.7, rtol=0.01)
 
 
-def test_other_numbers_at_every_call_and_the_same_for_a_seed():
+def test_calls_differ_and_a_seed_repeats_them():
     x, seed = ops.ones((50, 50)), keras.random.SeedGenerator(3)
     first, second = (checks.numpy(dropout(x, 0.5, seed)) for _ in range(2))
     assert 0.4 < (first == second).mean() < 0.6
@@ -41,6 +41,6 @@ def test_other_numbers_at_every_call_and_the_same_for_a_seed():
 
 
 @pytest.mark.parametrize("rate", [0.0, 1e-6])
-def test_rates_of_next_to_nothing(rate):
+def test_rates_near_zero(rate):
     found = checks.numpy(dropout(ops.ones((9, 9)), rate, keras.random.SeedGenerator(4)))
     np.testing.assert_allclose(found, 1.0, rtol=1e-5)

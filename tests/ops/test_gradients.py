@@ -1,4 +1,4 @@
-"""Products with Jacobians that are known."""
+"""Tests of vector-Jacobian products against known Jacobians."""
 
 import numpy as np
 from keras import ops
@@ -7,7 +7,7 @@ from keras_transformer.ops.gradients import vector_jacobian_products
 
 
 def test_products_of_a_bilinear_function():
-    """Of y = A B and of z = sum(A), which does not depend on B."""
+    """Checks y = A B and z = sum(A), which does not depend on B."""
     rng = np.random.default_rng(1)
     a, b = (rng.normal(size=shape).astype("float32") for shape in ((3, 5), (5, 2)))
     vectors = [[rng.normal(size=(3, 2)), np.float32(0)], [np.zeros((3, 2)), np.float32(2)]]

@@ -1,4 +1,4 @@
-"""Masks: True where something may be seen."""
+"""Tests of masks: True at what attention may see."""
 
 import layer_checks as checks
 import numpy as np
@@ -25,7 +25,7 @@ def test_causal_mask_sees_up_to_its_own_step(steps, key_steps, offset):
 
 
 def test_causal_mask_of_beams_counts_steps_and_not_slots():
-    """K beams, one after the other, of keys in K slots a step: that of one beam, tiled and stretched."""
+    """The mask of K beams over K slots a step is that of one beam, tiled over queries and repeated over keys."""
     mask = ops.convert_to_numpy(masks.causal_mask(2 * T, 2 * S, 2, beams=2))
     np.testing.assert_array_equal(mask, np.tile(np.repeat(ref.causal(T, S, 2), 2, axis=2), (1, 2, 1)))
 
@@ -37,7 +37,7 @@ def test_causal_mask_takes_a_tensor_as_offset():
         np.testing.assert_array_equal(ops.convert_to_numpy(mask), ref.causal(T, S, offset))
 
 
-def test_merge_is_logical_and_of_what_is_given():
+def test_merge_is_logical_and_of_masks_that_are_not_none():
     a = np.random.default_rng(1).random((B, 1, S)) < 0.5
     b = np.random.default_rng(2).random((1, T, S)) < 0.5
     assert masks.merge() is None and masks.merge(None, None) is None
@@ -68,13 +68,13 @@ def test_check_mask_accepts_what_broadcasts(shape):
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32", "uint8"])
-def test_check_mask_rejects_other_types(dtype):
+def test_other_types_raise(dtype):
     with pytest.raises(ValueError, match=rf"`m` must be boolean \[3, 7\].*dtype={dtype}, shape=\(3, 7\)"):
         masks.check_mask("m", np.ones((B, S), dtype), (B, S))
 
 
 @pytest.mark.parametrize("shape", [(B, S, T), (B, S), (B, 2, T, S), (2, T, S)])
-def test_check_mask_rejects_other_shapes(shape):
+def test_other_shapes_raise(shape):
     with pytest.raises(ValueError, match=r"`m` must have shape \[3, 5, 7\]\. Received: shape=\(") as error:
         masks.check_mask("m", np.ones(shape, bool), (B, T, S))
     assert str(shape) in str(error.value)

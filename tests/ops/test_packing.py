@@ -1,4 +1,4 @@
-"""Packing: real steps in order, back to their places, and gradients that know no padding."""
+"""Tests of packing: real steps in order, unpacking, and gradients without padding."""
 
 import keras
 import layer_checks as checks
@@ -27,8 +27,8 @@ def test_packs_real_steps_in_order_and_unpacks_them(mask):
 
 
 @tensorflow_only
-def test_gradients_are_the_transposed():
-    """<pack x, y> = <x, pack' y>: the gradient of a linear function is its transposed."""
+def test_gradients_are_transposes():
+    """<pack x, y> = <x, pack' y>: the gradient of a linear function is its transpose."""
     x, packing = checks.array(B, T, D), Packing(ops.convert_to_tensor(MASK))
     y, z = checks.array(1, int(MASK.sum()), D, seed=1), checks.array(B, T, D, seed=2)
     (of_pack,) = checks.gradients(lambda x: ops.sum(packing.pack(x) * y), [x])
@@ -49,7 +49,7 @@ def stacks(normalize_first, **arguments):
 
 @tensorflow_only
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_stacks_that_skip_padding_give_and_learn_the_same(normalize_first):
+def test_skip_padding_gives_the_same_outputs_and_gradients(normalize_first):
     expected, skipped = results(normalize_first, False), results(normalize_first, True)
     assert not skipped[0][~MASK].any() and expected[0][~MASK].any()
     expected[0], skipped[0] = expected[0][MASK], skipped[0][MASK]
@@ -59,7 +59,7 @@ def test_stacks_that_skip_padding_give_and_learn_the_same(normalize_first):
 
 
 def results(normalize_first, skip_padding):
-    """The outputs of a decoder over an encoder, and the gradients of inputs and weights."""
+    """Returns the outputs of a decoder over an encoder, and the gradients of inputs and weights."""
     encoder, decoder = stacks(normalize_first, skip_padding=skip_padding)
 
     def run(x, memory):
@@ -76,8 +76,8 @@ def results(normalize_first, skip_padding):
 
 
 @tensorflow_only
-def test_padding_costs_nothing_inside_of_a_block():
-    """The first dense layer of the feed-forward sees as many rows as there are real steps."""
+def test_blocks_compute_no_padding():
+    """The first dense layer of the feed-forward layer gets one row per real step."""
     encoder, _ = stacks(False, skip_padding=True)
     rows, dense = [], encoder.blocks[0].feed_forward.inner_dense
     call, dense.call = dense.call, lambda x, **kwargs: (rows.append(x.shape), call(x, **kwargs))[1]
@@ -86,7 +86,7 @@ def test_padding_costs_nothing_inside_of_a_block():
 
 
 @pytest.mark.skipif(keras.backend.backend() == "tensorflow", reason="possible on TensorFlow")
-def test_other_backends_are_told():
+def test_other_backends_raise():
     with pytest.raises(ValueError, match="`skip_padding` needs shapes .* Received: skip_padding=True on"):
         Encoder(1, 2, 11, skip_padding=True)
 

@@ -1,4 +1,4 @@
-"""Sinusoids against float64, and the rotation that shifts them."""
+"""Tests of sinusoids against float64, and of the rotation that shifts them."""
 
 import layer_checks as checks
 import numpy as np
@@ -25,7 +25,7 @@ def test_sines_and_cosines_are_interleaved():
     np.testing.assert_allclose(encoding, [np.sin(1), np.cos(1), np.sin(0.01), np.cos(0.01)], atol=1e-6)
 
 
-def test_any_shape_and_dtype_of_positions():
+def test_positions_of_any_shape_and_dtype():
     positions = np.array([[0, 1, 2], [7, 300, 9000]])
     encoding = checks.numpy(sinusoidal_encoding(positions, D))
     np.testing.assert_allclose(encoding, ref.sinusoids(positions, D), atol=5e-6)
@@ -48,7 +48,7 @@ def test_shift_matrix_moves_every_position(shift):
 
 
 @pytest.mark.parametrize("width", [7, None])
-def test_odd_or_unknown_widths_are_rejected(width):
+def test_odd_or_unknown_widths_raise(width):
     with pytest.raises(ValueError, match=f"need an even width. Received: hidden_dim={width}"):
         sinusoidal_encoding(np.arange(3), width)
     with pytest.raises(ValueError, match="need an even width"):

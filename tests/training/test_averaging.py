@@ -1,4 +1,4 @@
-"""Means of checkpoints."""
+"""Tests of averaged checkpoints."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_means_name_by_name_in_the_dtype_of_the_first():
         np.testing.assert_array_equal(array, expected.astype(array.dtype))
 
 
-def test_sums_in_float64_and_leaves_the_checkpoints_alone():
+def test_sums_in_float64_without_changing_the_checkpoints():
     large = {"w": np.array([1e8, 1.0], "float32")}
     small = {"w": np.array([1.0, 1.0], "float32")}
     copy = large["w"].copy()
@@ -67,13 +67,13 @@ def test_reads_one_checkpoint_at_a_time():
     assert read == [1, 2, 3]
 
 
-def test_no_checkpoint():
+def test_no_checkpoint_raises():
     with pytest.raises(ValueError, match="At least one checkpoint is needed"):
         average_arrays([])
 
 
 @pytest.mark.parametrize("change", ["missing", "extra"])
-def test_other_names(change):
+def test_other_names_raise(change):
     other = checkpoint(2)
     name = "half" if change == "missing" else "bias"
     if change == "missing":
@@ -84,7 +84,7 @@ def test_other_names(change):
         average_arrays([checkpoint(1), other])
 
 
-def test_other_shapes():
+def test_other_shapes_raise():
     other = {**checkpoint(2), "kernel": np.zeros((5, 3), "float32")}
     with pytest.raises(ValueError, match=r"for 'kernel': \(5, 3\), where the first has \(3, 5\)"):
         average_arrays([checkpoint(1), other])

@@ -1,4 +1,4 @@
-"""LoRA inside our blocks: what learns, what it adds up to, what is saved."""
+"""Tests of LoRA inside encoder blocks: trainable weights, merged kernels, saved files."""
 
 import keras
 import numpy as np
@@ -27,7 +27,7 @@ def adapted(alpha=None):
 X = np.random.default_rng(1).normal(size=(3, 5, 8)).astype("float32")
 
 
-def test_the_low_rank_matrices_alone_learn():
+def test_only_low_rank_matrices_are_trained():
     model, found = adapted()
     assert len(found) == 2 * 6 and {type(dense) for dense in found} == {Dense}
     learning = [variable.path for variable in model.get_layer("encoder").trainable_variables]
@@ -40,8 +40,8 @@ def test_the_low_rank_matrices_alone_learn():
 
 
 @pytest.mark.parametrize(("alpha", "scale"), [(None, 1.0), (6.0, 3.0)])
-def test_kernels_add_up(alpha, scale):
-    """The model computes what a plain one does whose kernels are W + alpha / rank A B."""
+def test_merged_kernels(alpha, scale):
+    """The model equals one without LoRA whose kernels are W + alpha / rank A B."""
     model, found = adapted(alpha)
     plain = make_model()
     layers = [layer for layer in plain.get_layer("encoder")._flatten_layers() if isinstance(layer, Dense)]
@@ -71,7 +71,7 @@ def test_files_hold_the_merged_kernels(name, tmp_path):
     assert not [weight.path for weight in plain.weights if "lora" in weight.path]
 
 
-def test_a_new_beginning_changes_nothing():
+def test_enabling_changes_no_outputs():
     model = make_model()
     before = model.predict(X, verbose=0)
     enable_lora(model, 4)
@@ -88,7 +88,7 @@ def test_a_new_beginning_changes_nothing():
         (lambda: adapted()[0], 2, "and 12 have it"),
     ],
 )
-def test_what_cannot_be_adapted_is_refused(make, rank, message):
+def test_invalid_arguments_raise(make, rank, message):
     layer = make()
     with pytest.raises(ValueError, match=message):
         enable_lora(layer, rank)

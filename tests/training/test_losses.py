@@ -1,4 +1,4 @@
-"""Label-smoothed cross entropy: values, gradients, weights, padding, and what it does not build."""
+"""Tests of label-smoothed cross entropy: values, gradients, weights, padding, and no one-hot in the graph."""
 
 import keras
 import layer_checks as checks
@@ -18,7 +18,7 @@ ROW_WEIGHTS, TOKEN_WEIGHTS = np.array([0.5, 2.0, 3.0], "float32"), np.abs(checks
 
 
 def naive(labels, logits, smoothing):
-    """The formula with a one-hot matrix, for automatic differentiation."""
+    """Computes the formula with a one-hot matrix, for automatic differentiation."""
     wanted = (1 - smoothing) * ops.one_hot(labels, V) + smoothing / V
     return -ops.sum(wanted * ops.log_softmax(logits), axis=-1)
 
@@ -38,8 +38,8 @@ def test_tokens_equal_the_one_hot_formula(smoothing):
     np.testing.assert_allclose(ours, auto, atol=1e-6)
 
 
-def test_labels_of_minus_one_do_not_count():
-    """One class a row, as in classification; 0 is then a class like any other."""
+def test_labels_of_minus_one_are_ignored():
+    """One class per row, as in classification, where 0 is a class like any other."""
     labels, logits = np.array([0, -1, 5]), LOGITS[:, 0]
     loss = TokenCrossEntropy(0.1, pad_id=-1)
     losses, slope = ref.cross_entropy(labels[[0, 2]], logits[[0, 2]], 0.1)
@@ -86,7 +86,7 @@ def test_padding_id():
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum"])
-def test_nothing_but_padding_gives_zero(reduction):
+def test_padding_alone_gives_zero(reduction):
     loss, labels = TokenCrossEntropy(0.1, reduction=reduction), np.zeros((B, T), "int32")
     assert float(loss(labels, LOGITS)) == 0.0
     (gradient,) = checks.gradients(lambda z: loss(labels, z), [LOGITS])
@@ -108,7 +108,7 @@ def test_half_precision_logits_are_computed_in_float32(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "uint16", "float32"])
-def test_labels_of_any_type(dtype):
+def test_labels_of_any_dtype(dtype):
     expected = float(TokenCrossEntropy(0.1)(LABELS, LOGITS))
     assert float(TokenCrossEntropy(0.1)(LABELS.astype(dtype), LOGITS)) == pytest.approx(expected, rel=1e-6)
 
@@ -129,7 +129,7 @@ def test_no_one_hot_on_jax():
         for output in equation.outvars:
             size = int(np.prod(output.aval.shape))
             assert size <= B * T * V
-            # Nothing but the logits' own floats is as large as they are.
+            # Only floats may be as large as the logits.
             assert size < B * T * V or output.aval.dtype == "float32", equation
 
 
@@ -159,7 +159,7 @@ def test_no_one_hot_on_tensorflow():
     assert max(sizes) == B * T * V
 
 
-def test_fit_takes_it_and_files_keep_it(tmp_path):
+def test_fit_and_saved_files(tmp_path):
     model = keras.Sequential([keras.Input((None,), dtype="int32"), keras.layers.Embedding(V, V)])
     model.compile(optimizer=keras.optimizers.SGD(1.0), loss=TokenCrossEntropy(0.1, pad_id=0))
     ids = np.random.default_rng(3).integers(1, V, (B, T))
@@ -181,17 +181,17 @@ def test_config():
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0])
-def test_smoothing_out_of_range(smoothing):
+def test_smoothing_out_of_range_raises(smoothing):
     with pytest.raises(ValueError, match=rf"must lie in \[0, 1\). Received: label_smoothing={smoothing}"):
         TokenCrossEntropy(smoothing)
 
 
-def test_unknown_reduction():
+def test_unknown_reduction_raises():
     with pytest.raises(ValueError, match="must be 'mean' or 'sum'. Received: reduction='none'"):
         TokenCrossEntropy(reduction="none")
 
 
-def test_shapes_that_do_not_fit():
+def test_shapes_that_do_not_fit_raise():
     for logits in (LOGITS[0], LOGITS[:, :-1], LOGITS[:1]):
         with pytest.raises(ValueError, match="`y_pred` must be logits .* Received: y_true.shape=") as error:
             TokenCrossEntropy()(LABELS, logits)

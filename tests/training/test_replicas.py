@@ -1,4 +1,4 @@
-"""`fit` under MirroredStrategy is the training of one device: weights, loss and metrics."""
+"""Tests that `fit` under MirroredStrategy equals `fit` on one device: weights, loss and metrics."""
 
 import contextlib
 import pathlib
@@ -19,12 +19,12 @@ import tensorflow as tf
 from strategies import REPLICAS, mirrored
 
 V, LONGEST = 17, 9
-# An uneven first batch, a batch smaller than the replicas, a last one that does not divide.
+# An odd first batch, one with fewer rows than replicas, and a last one that they do not divide.
 ROWS = (7, 8, 1, 6, 3)
 
 
 def examples(rows):
-    """Batches of so many rows, short rows first: the replicas have different numbers of tokens."""
+    """Yields batches of `rows` rows, short rows first, so that the replicas have different numbers of tokens."""
     rng = np.random.default_rng(0)
     for count in rows:
         lengths = np.sort(rng.integers(1, LONGEST + 1, count))
@@ -33,14 +33,14 @@ def examples(rows):
 
 
 def dataset(rows, once=False):
-    """With `once`, a data set that goes on where it was left, as one of a Python iterator does."""
+    """Returns a data set; with `once` one that cannot restart, like that of a Python iterator."""
     spec, stream = tf.TensorSpec((None, None), tf.int32), examples(rows)
     data = tf.data.Dataset.from_generator(lambda: stream if once else examples(rows), output_signature=(spec, spec))
     return data.apply(tf.data.experimental.assert_cardinality(len(rows)))
 
 
 def tagger(precision="float32"):
-    """One block of ours."""
+    """Returns a model with one `EncoderBlock`."""
     ids = keras.Input((None,), dtype="int32")
     x = PositionalEncoding(dtype=precision)(TokenEmbedding(V, 8, dtype=precision)(ids))
     return keras.Model(ids, keras.layers.Dense(V, dtype=precision)(EncoderBlock(2, 16, dtype=precision)(x)))
@@ -59,7 +59,7 @@ def compiled(replicas, make_model, loss=None, prepare=prepare_replicas):
 
 
 def fit(model, rows, once=False, **arguments):
-    """The model, and the losses and accuracies of its training."""
+    """Fits the model; returns it with its losses and accuracies."""
     return model, model.fit(dataset(rows, once), verbose=0, shuffle=False, **arguments).history
 
 
@@ -82,7 +82,7 @@ def one_device():
     return model, history
 
 
-def test_weights_loss_and_metrics_are_those_of_one_device(one_device):
+def test_weights_loss_and_metrics_equal_one_device(one_device):
     model, history = fit(compiled(REPLICAS, tagger), ROWS, epochs=4)
     assert_same((model, history), one_device)
     figures = [trained.evaluate(dataset(ROWS), verbose=0) for trained in (model, one_device[0])]
@@ -96,13 +96,13 @@ def test_half_precision_differs_by_about_its_rounding(one_device):
     assert rounding < 0.05
 
 
-def test_no_batch_of_an_iterator_is_lost():
+def test_iterators_lose_no_batch():
     one, several = (fit(compiled(count, small), (8, 4, 8), once=True, steps_per_epoch=3) for count in (1, REPLICAS))
     assert_same(several, one)
 
 
 def test_keras_still_needs_preparation():
-    """When one of these no longer fails, `prepare_replicas` may be shorter, or go."""
+    """If one of these no longer fails, `prepare_replicas` can be simplified or removed."""
     unprepared = {"make_model": small, "prepare": lambda model: model}
     with pytest.raises(Exception, match="AddN must have the same size and shape"):
         fit(compiled(REPLICAS, **unprepared), (7,))
@@ -110,8 +110,8 @@ def test_keras_still_needs_preparation():
         fit(compiled(REPLICAS, **unprepared), (8, 4, 8), once=True, steps_per_epoch=3)
 
 
-def test_the_loss_of_keras_is_not_that_of_one_device():
-    """What the tests above would see if the loss were a mean of means."""
+def test_loss_of_keras_differs_from_one_device():
+    """The tests above would fail so if the loss were a mean of means."""
     loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True, ignore_class=0)
     one, several = (fit(compiled(count, small, loss), (8, 8)) for count in (1, REPLICAS))
     assert np.abs(several[0].get_weights()[0] - one[0].get_weights()[0]).max() > 1e-3
@@ -133,8 +133,8 @@ np.savez(sys.argv[1], *model.get_weights(), **history)
 
 
 @pytest.mark.slow
-def test_two_processes_are_one_device(one_device, tmp_path):
-    """MultiWorkerMirroredStrategy; Keras 3.15's own `fit` ends with an error there."""
+def test_two_processes_equal_one_device(one_device, tmp_path):
+    """Under MultiWorkerMirroredStrategy, where Keras 3.15's own `fit` raises an error."""
     folders = worker_checks.ROOT / "tests", worker_checks.ROOT / "tests" / "long", pathlib.Path(__file__).parent
     code = _WORKER.format(paths=[*map(str, folders)])
     processes = worker_checks.start(["-c", code, str(tmp_path / "found.npz")], "tensorflow", 2)

@@ -1,4 +1,4 @@
-"""Learning rates, alone and inside optimisers."""
+"""Tests of learning rate schedules, alone and inside optimisers."""
 
 import json
 
@@ -45,7 +45,7 @@ def test_cool_down_ends_at_zero():
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32"])
-def test_steps_of_any_type_compiled(dtype):
+def test_compiled_steps_of_any_dtype(dtype):
     schedule = InverseSquareRoot(0.3, WARMUP, 31, 11)
     value = checks.compiled(schedule)(ops.convert_to_tensor(np.array(25, dtype)))
     assert float(value) == pytest.approx(float(schedule(25)))
@@ -60,7 +60,7 @@ def test_per_update_repeats_every_rate():
 @pytest.mark.parametrize(
     "schedule", [InverseSquareRoot(0.3, WARMUP, 31, 11), PerUpdate(InverseSquareRoot.noam(D, WARMUP), 3)]
 )
-def test_optimisers_keep_it_in_their_config(schedule):
+def test_schedules_in_configs_of_optimisers(schedule):
     optimizer = keras.optimizers.Adam(schedule)
     config = json.loads(json.dumps(optimizer.get_config()))
     again = keras.optimizers.Adam.from_config(config)._learning_rate
@@ -69,14 +69,14 @@ def test_optimisers_keep_it_in_their_config(schedule):
 
 
 def linear_model():
-    """A linear map without a bias under mean squared error, whose gradient is short to write."""
+    """Returns a linear map without a bias under mean squared error, whose gradient is simple."""
     model = keras.Sequential([keras.Input((5,)), keras.layers.Dense(3, use_bias=False)])
     model.set_weights([checks.array(5, 3, seed=4)])
     return model
 
 
 def test_accumulated_batches_equal_one_large_batch():
-    """Keras hands schedules the number of batches, Adam the number of updates: both must come out as updates."""
+    """Keras passes batches to schedules and updates to Adam; both must count updates."""
     batch, parts, updates = 6, 2, 5
     schedule = InverseSquareRoot(0.3, 3)
     inputs, outputs = checks.array(batch * updates, 5), checks.array(batch * updates, 3, seed=1)
@@ -106,7 +106,7 @@ def test_accumulated_batches_equal_one_large_batch():
     assert np.abs(too_fast - large).max() > 1e-2, "without PerUpdate the schedule runs ahead"
 
 
-def test_impossible_numbers():
+def test_invalid_arguments_raise():
     for peak, warmup in ((0.0, WARMUP), (-1.0, WARMUP), (0.3, 0)):
         with pytest.raises(ValueError, match=f"must be positive. Received: peak_learning_rate={peak}, .*={warmup}"):
             InverseSquareRoot(peak, warmup)

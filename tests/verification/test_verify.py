@@ -1,4 +1,4 @@
-"""Each probe passes a sound model and fails one with the fault that it is for."""
+"""Tests that each probe passes a correct model and fails a model with the error that it detects."""
 
 import keras
 import numpy as np
@@ -19,7 +19,7 @@ needs_tensorflow = pytest.mark.skipif(keras.backend.backend() != "tensorflow", r
 
 
 class Part(keras.layers.Layer):
-    """What keeps the mask of what it is called on."""
+    """Base class of layers that keep the mask of their inputs."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -59,7 +59,7 @@ class WithoutMask(keras.layers.Layer):
 
 @REGISTERED
 class StraightThrough(Part):
-    """Adds nothing, but the gradient of the sum over all steps."""
+    """Returns its inputs, with the gradient of the sum over all steps added."""
 
     def call(self, x):
         total = ops.sum(x, axis=1, keepdims=True)
@@ -83,7 +83,7 @@ class Forgetful(Part):
 
 @REGISTERED
 class ReducedSinusoids(Part):
-    """Positions in the compute dtype, in which those behind 256 are no integers."""
+    """Adds positions computed in the compute dtype, in which those above 256 are not exact."""
 
     def call(self, x):
         positions = ops.cast(ops.arange(ops.shape(x)[1]), x.dtype)[:, None]
@@ -94,7 +94,7 @@ class ReducedSinusoids(Part):
 
 @REGISTERED
 class Eagerly(Part):
-    """Keeps its mask in eager calls only, as what reads the values of a tensor does."""
+    """Keeps the mask in eager calls only, like code that reads the values of a tensor."""
 
     def call(self, x):
         return x * 1.0
@@ -106,7 +106,7 @@ class Eagerly(Part):
 
 @REGISTERED
 class OfKnownLength(Part):
-    """Differs where a graph is made for any length."""
+    """Has other outputs in a graph for any length."""
 
     def call(self, x):
         return x if x.shape[1] is None else x * 2
@@ -133,7 +133,7 @@ def model(*faults, causal=False, positions=None, pooled=False):
 
 
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"pooled": True}])
-def test_a_sound_model_passes(options):
+def test_correct_model_passes(options):
     report = verify(model(**options), BATCH, causal=options.get("causal"), show=False)
     tried = {finding.probe for finding in report.findings if finding.passed}
     missing = {"cached equals uncached"} | ({"causality"} if not options.get("causal") else set())
@@ -154,15 +154,15 @@ def test_a_sound_model_passes(options):
         (lambda: Forgetful(2.0), probes.saving),
     ],
 )
-def test_a_planted_fault_is_found(fault, probe):
-    """By the probe that is for it, which finds nothing in the same model without the fault."""
+def test_error_fails_its_probe(fault, probe):
+    """The probe passes the same model without the error."""
     found = probe(Subject(model(fault()), BATCH))
     assert found.passed is False and found.difference is not None, found
     assert probe(Subject(model(), BATCH)).passed
 
 
-def test_compiled_calls_leave_the_model_as_it_was():
-    """They are compiled even where the model asks for eager ones."""
+def test_compiled_calls_do_not_change_the_model():
+    """Calls are compiled even if the model was compiled with `run_eagerly`."""
     tried = model(Eagerly())
     tried.compile(run_eagerly=True)
     kept = tried.predict_function
@@ -170,13 +170,13 @@ def test_compiled_calls_leave_the_model_as_it_was():
     assert tried.run_eagerly and tried.predict_function is kept
 
 
-def test_what_looks_ahead_is_found():
+def test_non_causal_model_fails():
     found = probes.causality(Subject(model(), BATCH), "inputs", np.random.default_rng(1))
-    assert found.passed is False and "see what comes later" in found.note
+    assert found.passed is False and "see later steps" in found.note
 
 
-def test_a_gradient_that_is_not_finite_is_found():
-    """A quotient of zeros at padding is never seen, but its gradient is NaN, and NaN times zero is NaN."""
+def test_non_finite_gradient_fails():
+    """A quotient of zeros at padding has no effect on outputs, but its gradient is NaN, and NaN times zero is NaN."""
 
     @REGISTERED
     class Quotient(Part):
@@ -188,7 +188,7 @@ def test_a_gradient_that_is_not_finite_is_found():
     assert found.passed is False and "is not finite" in found.note
 
 
-def test_positions_that_collapse_in_half_precision_are_found():
+def test_inexact_positions_in_half_precision_fail():
     long = np.random.default_rng(1).integers(1, 30, (2, 600))
 
     def found(tried):
@@ -205,10 +205,10 @@ def test_positions_that_collapse_in_half_precision_are_found():
     assert probes.padding_invariance(Subject(reduced, long)).passed
 
 
-@pytest.mark.filterwarnings("ignore:.*softmax over axis -1")  # Of the first step, which sees one.
+@pytest.mark.filterwarnings("ignore:.*softmax over axis -1")  # From the first step, which sees one key.
 @pytest.mark.parametrize("fault", [None, "position", "mask"])
-def test_a_cache_is_tried_step_by_step(fault):
-    """Decoding that forgets where it is, or reads the future of its cache, differs."""
+def test_cached_decoding_is_compared_step_by_step(fault):
+    """Decoding at a wrong position, or with later steps of the cache visible, differs."""
     causal = model(causal=True)
     embedding, encoder, head = (causal.layers[i] for i in (1, 3, 4))
 
@@ -227,8 +227,8 @@ def test_a_cache_is_tried_step_by_step(fault):
     assert found.passed is (fault is None), found
 
 
-def test_inputs_by_name_that_share_their_steps():
-    """Segments are padded with their tokens, and their zeros are no padding; what has no steps stays as it is."""
+def test_named_inputs_that_share_their_steps():
+    """Segments are padded with their tokens, and their zeros are not padding; inputs without steps do not change."""
     tokens, segments = (
         keras.Input((None,), dtype="int32", name="tokens"),
         keras.Input((None,), dtype="int32", name="segments"),
@@ -256,8 +256,8 @@ def test_features_are_padded_with_zeros():
     assert report.passed and report["padding invariance"].passed, str(report)
 
 
-def test_what_cannot_be_tried_hides_nothing():
-    """Learned positions end: the probe that needs more says so, the others are tried."""
+def test_other_probes_run_if_one_cannot():
+    """With learned positions the probe that needs more steps than the table has reports it; the others run."""
     report = verify(model(positions=LearnedPositionalEncoding(10)), BATCH, show=False)
     assert report.passed and report["padding invariance"].passed is None and report["batch invariance"].passed
 
@@ -274,21 +274,21 @@ def test_what_cannot_be_tried_hides_nothing():
     assert "from_config" in str(report)
 
 
-def test_the_table_is_printed(capsys):
+def test_table_is_printed(capsys):
     report = verify(model(WithoutMask()), BATCH)
     printed = capsys.readouterr().out
-    assert str(report) in printed and "FAILED" in printed and "not asked for" in printed
+    assert str(report) in printed and "FAILED" in printed and "not requested" in printed
 
 
-REFUSED = [
-    (BATCH[:1], {}, "two examples or more"),
-    (BATCH[:, 0], {}, "Received no sequence"),
-    (BATCH, {"causal": "target"}, "There is no such input. Received: 'target'. Inputs: inputs"),
-    (BATCH, {"aligned": [("inputs", "segments")]}, "names no input. Received: 'segments'"),
-]
-
-
-@pytest.mark.parametrize(("inputs", "options", "message"), REFUSED)
-def test_what_is_no_batch_is_refused(inputs, options, message):
+@pytest.mark.parametrize(
+    ("inputs", "options", "message"),
+    [
+        (BATCH[:1], {}, "two examples or more"),
+        (BATCH[:, 0], {}, "Received no sequence"),
+        (BATCH, {"causal": "target"}, "`causal` must name an input. Received: 'target'. Inputs: inputs"),
+        (BATCH, {"aligned": [("inputs", "segments")]}, "must name inputs. Received: 'segments'"),
+    ],
+)
+def test_invalid_arguments_raise(inputs, options, message):
     with pytest.raises(ValueError, match=message):
         verify(model(), inputs, show=False, **options)

@@ -1,4 +1,4 @@
-"""What each step sees is found out of models whose attention is known, and out of models that only seem to be blind."""
+"""Tests of the attention probes on models with known attention, and on models that only seem not to see steps."""
 
 import re
 
@@ -8,7 +8,7 @@ import pytest
 from keras import layers, ops
 
 from keras_transformer import MultiHeadAttention, PositionalEncoding, TokenEmbedding
-from keras_transformer.verification import seeing, verify
+from keras_transformer.verification import attention_probes, verify
 from keras_transformer.verification.influence import influences
 from keras_transformer.verification.subject import Subject
 
@@ -29,7 +29,7 @@ PATTERNS = {
 
 
 class Patterned(layers.Layer):
-    """Attention `[B, T, D] -> [B, T, D]` to the steps of a pattern."""
+    """Applies attention to the steps of a pattern, `[B, T, D]` to `[B, T, D]`."""
 
     def __init__(self, pattern, fused=False):
         super().__init__()
@@ -75,12 +75,12 @@ def attending(*patterns, residual=True, fused=False, pooled=False):
 def every_step(model, causal=False, batch=BATCH):
     rng = np.random.default_rng(1)
     subject, causal = Subject(model, batch), "inputs" if causal else None
-    return seeing.every_step(subject, causal, influences(subject, causal, rng), rng)
+    return attention_probes.every_step(subject, causal, influences(subject, causal, rng), rng)
 
 
 def polarity(model, batch=BATCH):
     subject = Subject(model, batch)
-    return seeing.mask_polarity(subject, None, influences(subject, None, np.random.default_rng(1)))
+    return attention_probes.mask_polarity(subject, None, influences(subject, None, np.random.default_rng(1)))
 
 
 @pytest.mark.parametrize("residual", [True, False])
@@ -88,20 +88,20 @@ def polarity(model, batch=BATCH):
     ("patterns", "causal"),
     [(["all"], False), (["causal"], True), (["all", "near"], False), (["two before", "causal"], True)],
 )
-def test_steps_that_see_all_they_may_pass(patterns, causal, residual):
+def test_full_and_causal_attention_pass(patterns, causal, residual):
     assert every_step(attending(*patterns, residual=residual), causal).passed
 
 
 @pytest.mark.parametrize("fused", [False, True])
 @pytest.mark.parametrize("patterns", [["too strict"], ["causal", "too strict"], ["too strict", "too strict"]])
-def test_a_step_that_does_not_see_itself_is_found_beside_a_residual_connection(patterns, fused):
-    """Its outputs depend on itself by that connection; by attention they do not."""
+def test_step_that_does_not_see_itself_fails_with_a_residual(patterns, fused):
+    """Outputs depend on the step itself by the residual connection, but not by attention."""
     found = every_step(attending(*patterns, fused=fused), causal=True)
     assert found.passed is False and "does not see itself" in found.note and "kernel" in found.note
     assert every_step(attending("causal", "causal", fused=fused), causal=True).passed
 
 
-def test_a_step_that_does_not_see_itself_is_found_without_a_residual_connection():
+def test_step_that_does_not_see_itself_fails_without_a_residual():
     found = every_step(attending("too strict", residual=False), causal=True)
     assert found.passed is False and "step 0 does not see step 0" in found.note
 
@@ -115,13 +115,13 @@ def test_a_step_that_does_not_see_itself_is_found_without_a_residual_connection(
         ("itself", {}, "sees itself only, and .*(query|key)"),
     ],
 )
-def test_steps_that_miss_some_are_found(pattern, options, note):
+def test_unseen_steps_fail(pattern, options, note):
     found = every_step(attending(pattern, **options))
     assert found.passed is False
     assert re.search(note, found.note), found.note
 
 
-def test_a_causal_model_that_sees_the_first_steps_only_is_found():
+def test_causal_model_that_sees_only_the_first_steps_fails():
     found = every_step(attending("first five, causal"), causal=True)
     assert found.passed is False and "does not see step 5" in found.note
 
@@ -130,7 +130,7 @@ def test_a_causal_model_that_sees_the_first_steps_only_is_found():
     ("pattern", "causal", "note"),
     [("near", False, "2 steps before and 2 behind"), ("two before", True, "2 steps before and 0 behind")],
 )
-def test_local_attention_is_no_fault(pattern, causal, note):
+def test_local_attention_is_not_applicable(pattern, causal, note):
     found = every_step(attending(pattern), causal)
     assert found.passed is None and note in found.note
 
@@ -160,7 +160,7 @@ def frozen(x):
         (frozen, 11, "no gradient reaches inputs"),
     ],
 )
-def test_what_only_seems_to_be_blind_is_no_fault(kind, steps, note):
+def test_models_without_measurable_influence_are_not_applicable(kind, steps, note):
     keras.utils.set_random_seed(1)
     ids, x = embedded()
     model = keras.Model(ids, layers.Dense(5)(kind(x)))
@@ -171,8 +171,8 @@ def test_what_only_seems_to_be_blind_is_no_fault(kind, steps, note):
     assert polarity(model, batch).passed is not False
 
 
-def test_units_that_are_rarely_active_are_no_fault():
-    """Their weights have no effect at the second step of most batches."""
+def test_rarely_active_units_pass():
+    """Weights of such units have no effect at the second step in most batches."""
     keras.utils.set_random_seed(1)
     ids, x = embedded()
     x = layers.Add()([x, Patterned("causal")(x)])
@@ -188,7 +188,7 @@ class Inverted(layers.Layer):
         return ops.logical_not(previous_mask)
 
 
-def test_an_inverted_mask_is_found():
+def test_inverted_mask_fails():
     ids, x = embedded()
     x = layers.Add()([x, Patterned("all")(Inverted()(x))])
     found = polarity(keras.Model(ids, layers.Dense(5)(x)))
@@ -215,13 +215,13 @@ def translator(memory_steps=None, blind=False):
         ({"blind": True}, False, "no output depends on source"),
     ],
 )
-def test_a_decoder_sees_all_of_its_source(options, passed, note):
+def test_decoder_must_see_its_whole_source(options, passed, note):
     inputs = {"source": BATCH, "target": np.roll(BATCH, 1, axis=0)[:, :9]}
     found = verify(translator(**options), inputs, causal="target", show=False)["every step is seen"]
     assert found.passed is passed and note in found.note
 
 
-def test_two_outputs_of_an_input_each_need_not_see_that_of_the_other():
+def test_outputs_of_one_input_need_not_see_the_other():
     (first, x), (second, y) = embedded("a"), embedded("b")
     pooling = layers.GlobalAveragePooling1D()
     model = keras.Model({"a": first, "b": second}, {"a": pooling(x), "b": pooling(y)})
@@ -238,7 +238,7 @@ def test_steps_of_features(pattern, passed):
     assert every_step(keras.Model(inputs, x), batch=features).passed is passed
 
 
-def test_ids_that_no_layer_takes_to_vectors_tell_nothing():
+def test_ids_without_embedding_are_not_applicable():
     class Raw(keras.Model):
         def build(self, shape):
             self.table = self.add_weight(shape=(30, 16), name="table")

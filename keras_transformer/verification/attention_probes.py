@@ -1,4 +1,4 @@
-"""Probes of what each step sees: every step that it may see, real ones rather than padding, itself."""
+"""Probes of attention: each step sees itself and every step that it may see, and no padding."""
 
 from collections.abc import Sequence
 
@@ -10,13 +10,13 @@ from keras_transformer.verification.influence import Influence
 from keras_transformer.verification.report import Finding
 from keras_transformer.verification.subject import Subject
 
-_DRAWS = 6  # Batches after which a weight that never mattered early, but always later, has not done so by chance.
+_DRAWS = 6  # Batches in all of which a weight lacks effect at the second step alone, so that it is no chance.
 
 
 def mask_polarity(subject: Subject, causal: str | None, found: Sequence[Influence]) -> Finding:
-    """Where a sequence has padding, real steps are seen and not the padding in their place."""
+    """Checks that real steps of a sequence are seen, and not its padding instead."""
     name, mixing, blind = "mask polarity", False, ""
-    for own in _asked(subject, causal, found):
+    for own in _relevant(subject, causal, found):
         examples = own.real.sum(axis=1) > 1
         others = own.seen.copy()
         if own.steps is not None and own.group == subject.follows[own.output]:
@@ -29,37 +29,37 @@ def mask_polarity(subject: Subject, causal: str | None, found: Sequence[Influenc
             blind = f"of {subject.names[own.group[0]]} example {number} sees its padding and no other real step"
     if blind or mixing:
         return Finding(name, not blind, note=blind)
-    return Finding(name, None, note="not applicable: no gradient tells of a step that sees another")
+    return Finding(name, None, note="not applicable: no gradient shows a step that sees another")
 
 
 def every_step(subject: Subject, causal: str | None, found: Sequence[Influence], rng: np.random.Generator) -> Finding:
-    """Each real step sees every real step that it may see; of a causal input, itself and all before it."""
+    """Checks that each real step sees every real step that it may see, in a causal input itself and all before it."""
     name, notes, local = "every step is seen", [], []
-    asked = _asked(subject, causal, found)
-    for group in {own.group[0]: own.group for own in asked}.values():
-        if not any((own.seen & own.real[:, None]).any() for own in asked if own.group == group):
+    relevant = _relevant(subject, causal, found)
+    for group in {own.group[0]: own.group for own in relevant}.values():
+        if not any((own.seen & own.real[:, None]).any() for own in relevant if own.group == group):
             where = subject.names[group[0]]
             if subject.difference(subject.call(subject.changed(group, subject.real(group), rng))):
                 return Finding(name, None, note=f"not applicable: no gradient reaches {where}")
             return Finding(name, False, note=f"no output depends on {where}")
-    for own in asked:
+    for own in relevant:
         unseen = own.unseen(causal is not None and own.group == subject.group_of(causal))
         if not unseen.any() or not (own.seen & own.real[:, None]).any():
             continue
         reach = _reach(own) if own.group == subject.follows[own.output] else None
         if reach == (0, 0):
-            return _of_single_steps(name, subject, rng)
+            return _single_step_finding(name, subject, rng)
         if reach:
             local.append(f"each step sees {-reach[0]} steps before and {reach[1]} behind it only")
         elif own.certain(unseen):
-            return Finding(name, False, note=_first(subject, own, unseen))
+            return Finding(name, False, note=_first_unseen(subject, own, unseen))
         else:
             local.append("few steps are seen at a time, as by a maximum")
-    notes = [own for own in asked if own.faded.any()]
+    notes = [own for own in relevant if own.faded.any()]
     if local or notes:
         return Finding(name, None, note=f"not applicable: {local[0] if local else 'far steps fade below all floats'}")
-    if not asked:
-        return Finding(name, None, note="not applicable: no output of floats that may see all steps")
+    if not relevant:
+        return Finding(name, None, note="not applicable: no float output that may see all steps")
     if causal and (weight := _idle_at_second_step(subject, causal, rng)):
         return Finding(
             name, False, note=f"the second step does not see itself beside the first: {weight} is idle there"
@@ -67,14 +67,14 @@ def every_step(subject: Subject, causal: str | None, found: Sequence[Influence],
     return Finding(name, True)
 
 
-def _asked(subject, causal, found):
-    """Without outputs with the steps of one input that see another, causal one: what they may see is not known."""
+def _relevant(subject, causal, found):
+    """Leaves out outputs that follow one input and see another, causal one: what they may see is unknown."""
     group = subject.group_of(causal) if causal else None
     return [own for own in found if own.group != group or subject.follows[own.output] in (None, group)]
 
 
 def _reach(influence):
-    """How far before and behind itself each step sees all, and nothing beyond; None if that is not the same for all."""
+    """Returns how far before and behind itself each step sees all and none beyond; None if steps differ in it."""
     if influence.steps is None:
         return None
     offsets = np.arange(influence.real.shape[1]) - influence.steps[..., None]
@@ -86,14 +86,14 @@ def _reach(influence):
     return (least, most) if same else None
 
 
-def _first(subject, influence, unseen):
+def _first_unseen(subject, influence, unseen):
     example, examined, step = np.argwhere(unseen)[0]
     by = "the output" if influence.steps is None else f"step {influence.steps[example, examined]}"
     return f"in example {example} {by} does not see step {step} of {subject.names[influence.group[0]]}"
 
 
-def _of_single_steps(name, subject, rng):
-    """A model without attention uses all its weights; attention that sees nothing has idle queries and keys."""
+def _single_step_finding(name, subject, rng):
+    """Fails a model with idle weights: queries and keys of steps that see only themselves are, others are not."""
     gradients = weight_gradients(subject.model, subject.nest(subject.arrays), _loss(subject, None, None, rng))
     for variable, gradient in zip(subject.model.trainable_variables, gradients):
         if len(variable.shape) > 1 and (gradient is None or not np.any(gradient)):
@@ -102,10 +102,10 @@ def _of_single_steps(name, subject, rng):
 
 
 def _idle_at_second_step(subject, causal, rng):
-    """The path of a weight, most columns of which have an effect on the third and on the last step, none on the second.
+    """Returns the path of a weight, most columns of which affect the last step but not the second; None without any.
 
-    Attention to one step is the same whatever the query; so at the second step of a sequence queries and keys are idle
-    unless that step sees itself too, which the residual connection around attention hides from its outputs.
+    Attention to a single step does not depend on the query. Queries and keys are therefore idle at the second step of a
+    sequence unless that step sees itself too, which outputs do not show, due to the residual connection.
     """
     group = subject.group_of(causal)
     outputs = [number for number, own in enumerate(subject.follows) if own == group]
@@ -127,7 +127,7 @@ def _idle_at_second_step(subject, causal, rng):
                 for i in range(2)
             )
         )
-        least = 1e-5 * max(part.max() for part in late)  # Biases of keys have no effect but rounding.
+        least = 1e-5 * max(part.max() for part in late)  # Biases of keys have an effect by rounding only.
         found = [(b > least) & (a < 1e-4 * b) for a, b in zip(early, late)]
         suspects = found if suspects is None else [own & other for own, other in zip(suspects, found)]
         idle = [variable.path for variable, own in zip(variables, suspects) if own.mean() > 0.5]
@@ -137,14 +137,14 @@ def _idle_at_second_step(subject, causal, rng):
 
 
 def _columns(gradient, variable):
-    """The largest gradient in each column of a weight; a bias, or what has no effect, has none."""
+    """Returns the largest absolute gradient in each column of a weight; 0 for a bias or a weight without effect."""
     if gradient is None or gradient.ndim < 2:
         return np.zeros(1)
     return np.abs(gradient).reshape(len(gradient), -1).max(axis=0)
 
 
 def _loss(subject, outputs, places, rng):
-    """A random sum of the outputs: of all, or of some at one step each of some examples."""
+    """Returns a loss, a random sum of the outputs: of all, or of some outputs at one step of some examples each."""
     weights = []
     for number, output in enumerate(subject.outputs):
         weight = rng.normal(size=output.shape)
