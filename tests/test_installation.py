@@ -69,4 +69,4 @@ def test_the_other_distribution_installed_last_is_reported(wheel, tmp_path):
     result = run(tmp_path, "-m", "zoo", "doctor")
     assert result.returncode == 1
     (line,) = [line for line in result.stdout.splitlines() if "import name keras_transformer" in line]
-    assert line.startswith("ILL") and CONFLICT in line
+    assert line.startswith("FAIL") and CONFLICT in line

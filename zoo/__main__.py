@@ -22,7 +22,7 @@ SCORE = {"value", "metric", "data", "signature"}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns the exit status: 1 if something is not well, 2 for what the caller can mend."""
+    """Runs a command; returns the exit status: 1 if a check failed, 2 for an error that the caller can fix."""
     return command_line.run(parser(), arguments, backend=False)
 
 
@@ -70,18 +70,20 @@ def run_check(options) -> int:
         texts = pathlib.Path(options.record).read_text("utf-8").splitlines()
         checking.record(zoo.storage.checkpoints.find(options.names[0]), texts, options.evaluate.split())
     names = options.names or [card["name"] for card in zoo.list()]
-    return _show((f"{name}: {what}", well, seen) for name in names for what, well, seen in checking.check(name, data))
+    return _show(
+        (f"{name}: {what}", passed, detail) for name in names for what, passed, detail in checking.check(name, data)
+    )
 
 
 def run_doctor(options) -> int:
-    """Examines the machine: versions, devices and what they exchange, free disk, corpora."""
+    """Checks the machine: versions, devices and whether they exchange values correctly, free disk space, corpora."""
     from zoo.commands import doctor
 
     return _show(doctor.examine(command_line.log))
 
 
 def run_plan(options) -> int:
-    """Tells what a training takes, from a few updates of it: give the arguments of the task's `train`."""
+    """Estimates time and memory of a training run from a few updates; takes the arguments of the task's `train`."""
     from zoo.training import planning
 
     commands = importlib.import_module(f"zoo.{options.task}.__main__").COMMANDS
@@ -97,18 +99,18 @@ def run_plan(options) -> int:
     return status
 
 
-def _show(symptoms):
-    """Prints a line for each symptom as it comes; returns 1 if one is not well."""
-    signs, failed = {True: "[green]well[/]", None: "[yellow]note[/]", False: "[red]ILL [/]"}, 0
+def _show(results):
+    """Prints a line for each result as it comes; returns 1 if a check failed."""
+    signs, failed = {True: "[green]ok  [/]", None: "[yellow]note[/]", False: "[red]FAIL[/]"}, False
     console = rich.console.Console()
-    for what, well, seen in symptoms:
-        failed |= well is False
-        console.print(f"{signs[well]}  {table_cell(what)}: {table_cell(seen)}", soft_wrap=True)
+    for name, passed, detail in results:
+        failed |= passed is False
+        console.print(f"{signs[passed]}  {table_cell(name)}: {table_cell(detail)}", soft_wrap=True)
     return int(failed)
 
 
 def _card_rows(values: dict, indent: str = "") -> Iterator[tuple[str, str]]:
-    """Name and text of each line that shows the values of a card; what is inside a value is indented below it."""
+    """Yields the name and text of each line that shows a card; nested values are indented."""
     for name, value in values.items():
         if isinstance(value, dict):
             yield f"{indent}{name}", ""

@@ -27,7 +27,7 @@ def test_importing_and_listing_load_no_backend():
     assert (result.returncode, result.stdout, result.stderr) == (0, "[]\n", "")
 
 
-def test_the_command_lists_every_shipped_checkpoint():
+def test_list_prints_every_shipped_checkpoint():
     result = run("-m", "zoo", "list")  # As in a terminal of 80 columns.
     assert result.returncode == 0 and not result.stderr
     lines = result.stdout.splitlines()
@@ -50,7 +50,7 @@ def invented(trained, tmp_path, monkeypatch):
     return translator, folder
 
 
-def test_a_card_without_a_short_licence_is_listed(invented, capsys):
+def test_list_without_short_licence(invented, capsys):
     translator, _ = invented
     assert command.main(["list"]) == 0
     header, line, *_ = capsys.readouterr().out.splitlines()
@@ -61,7 +61,7 @@ def test_a_card_without_a_short_licence_is_listed(invented, capsys):
 
 
 @pytest.mark.parametrize("width", [80, 250])
-def test_a_card_is_shown_whole(invented, width, monkeypatch, capsys):
+def test_show_prints_whole_card(invented, width, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", str(width))
     translator, folder = invented
     shown = []
@@ -79,12 +79,12 @@ def test_a_card_is_shown_whole(invented, width, monkeypatch, capsys):
     assert all(f"\n{name}" in f"\n{shown[0]}" for name in card), "a value of the card is missing"
 
 
-def test_a_checkpoint_that_is_none_is_not_shown(capsys):
+def test_show_of_unknown_name_raises(capsys):
     assert command.main(["show", "translation/nonsense"]) == 2
     assert "translation/tatoeba-en-de" in capsys.readouterr().err, "the names that there are"
 
 
-def test_other_commands_are_refused(capsys):
+def test_unknown_commands_raise(capsys):
     with pytest.raises(SystemExit, match="2"):
         command.main(["play"])
     assert "'list'" in capsys.readouterr().err
@@ -96,7 +96,7 @@ def folder(trained, tmp_path):
     return tmp_path / "checkpoint"
 
 
-def test_answers_are_recorded_and_checked(folder, tmp_path, capsys, monkeypatch):
+def test_check_compares_recorded_answers(folder, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "400")
     assert command.main(["check", str(folder)]) == 0
     assert "note  " in capsys.readouterr().out
@@ -107,7 +107,7 @@ def test_answers_are_recorded_and_checked(folder, tmp_path, capsys, monkeypatch)
     card["checks"]["answers"][0] += " x"
     (folder / "card.json").write_text(json.dumps(card), "utf-8")
     assert command.main(["check", str(folder)]) == 1
-    assert "ILL" in (out := capsys.readouterr().out) and "'abc' gives" in out
+    assert "FAIL" in (out := capsys.readouterr().out) and "'abc' gives" in out
     weights = folder / "model.safetensors"
     content = bytearray(weights.read_bytes())
     content[-1] ^= 1
@@ -117,7 +117,7 @@ def test_answers_are_recorded_and_checked(folder, tmp_path, capsys, monkeypatch)
 
 
 @pytest.mark.slow
-def test_scores_are_checked(trained, folder, tmp_path, capsys, monkeypatch):
+def test_check_compares_scores(trained, folder, tmp_path, capsys, monkeypatch):
     pairs = [("abc", "cba"), ("bca", "acb")] * 4
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "dev.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs), "utf-8")
@@ -141,15 +141,15 @@ def test_scores_are_checked(trained, folder, tmp_path, capsys, monkeypatch):
     ("found", "expected", "same"),
     [("1\t0.9412", "1\t0.9450", True), ("1\t0.94", "0\t0.94", False), ("0.5", "0.6", False), ("a b", "a b", True)],
 )
-def test_numbers_may_differ_a_little(found, expected, same):
+def test_check_tolerates_small_differences(found, expected, same):
     assert checking.alike(found, expected) is same
 
 
-def test_the_machine_is_examined(monkeypatch, capsys, tmp_path):
+def test_doctor_checks_machine(monkeypatch, capsys, tmp_path):
     """Versions that do not fit, a device that adds wrongly, a full disk, a folder that is not there."""
     monkeypatch.setenv("COLUMNS", "400")
     monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path))
-    monkeypatch.setattr(doctor, "all_reduce", lambda pair: doctor.Symptom(f"all-reduce {pair}", True, "right"))
+    monkeypatch.setattr(doctor, "all_reduce", lambda pair: doctor.Result(f"all-reduce {pair}", True, "right"))
     assert command.main(["doctor"]) == 0
     assert "tensorflow: 2." in capsys.readouterr().out
     versions = {"tensorflow": "2.21.0", "tensorflow-text": "2.20.1"}
@@ -158,14 +158,14 @@ def test_the_machine_is_examined(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path / "gone"))
     assert command.main(["doctor"]) == 1
     printed = capsys.readouterr().out
-    ill = [line for line in printed.splitlines() if line.startswith("ILL")]
-    assert any("2.20.1 does not fit TensorFlow 2.21.0" in line for line in ill)
-    assert any("names no folder" in line for line in ill) and any("GB free" in line for line in ill)
+    failed = [line for line in printed.splitlines() if line.startswith("FAIL")]
+    assert any("2.20.1 does not fit TensorFlow 2.21.0" in line for line in failed)
+    assert any("names no folder" in line for line in failed) and any("GB free" in line for line in failed)
 
 
 @pytest.mark.slow
-def test_a_training_is_planned_without_a_trace(tmp_path, capsys, monkeypatch):
-    """What is counted is what a training counts; an error of the arguments is told as there."""
+def test_plan_leaves_no_files(tmp_path, capsys, monkeypatch):
+    """Counts what a training run counts; invalid arguments print the error of `train`."""
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.chdir(tmp_path)
     lines = [f"{'abc' * (i % 5 + 1)}{i}\t{'cba' * (i % 7 + 1)}{i}\n" for i in range(200)]
@@ -187,7 +187,7 @@ def test_a_training_is_planned_without_a_trace(tmp_path, capsys, monkeypatch):
 
 
 @pytest.mark.slow
-def test_devices_exchange_a_known_vector(monkeypatch):
-    assert doctor.all_reduce(("CPU:0", "CPU:1")).well
+def test_all_reduce_detects_wrong_sums(monkeypatch):
+    assert doctor.all_reduce(("CPU:0", "CPU:1")).passed
     found = doctor.all_reduce(("nonsense", "GPU:98"))
-    assert found.well is False and found.seen
+    assert found.passed is False and found.detail

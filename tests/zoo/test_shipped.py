@@ -52,7 +52,7 @@ def test_model_has_recipe(shipped):
 
 def test_check_passes(shipped):
     files, answers = checking.check(shipped[0])
-    assert files.well and answers.well, (files, answers)
+    assert files.passed and answers.passed, (files, answers)
 
 
 @pytest.mark.slow
@@ -64,7 +64,7 @@ def test_score_equals_card(shipped):
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder of corpora")
     if name not in DEV:
         score = [*checking.check(name, data)][-1]
-        assert score.what == "score" and score.well, score
+        assert score.name == "score" and score.passed, score
         return
     card = model.card["scores"][0]
     assert card["metric"] == "BLEU" and card["data"].endswith((" dev", " val"))

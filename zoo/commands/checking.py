@@ -9,7 +9,7 @@ import pathlib
 import re
 from collections.abc import Iterator, Sequence
 
-from zoo.commands.doctor import Symptom
+from zoo.commands.doctor import Result
 from zoo.storage import checkpoints
 from zoo.storage.arrays import write_atomically
 
@@ -18,7 +18,7 @@ _SCORE_TOLERANCE = 0.35  # Of scores on hundreds of examples: other orders of fl
 _NUMBER = re.compile(r"-?\d+\.\d+")
 
 
-def check(name: str, data: str | None = None) -> Iterator[Symptom]:
+def check(name: str, data: str | None = None) -> Iterator[Result]:
     """Checks a checkpoint without network access.
 
     Args:
@@ -32,12 +32,12 @@ def check(name: str, data: str | None = None) -> Iterator[Symptom]:
     try:
         card = checkpoints.read_checkpoint(folder).card
     except ValueError as error:
-        yield Symptom("files", False, str(error))
+        yield Result("files", False, str(error))
         return
-    yield Symptom("files", True, f"{len(card['files'])} files, each with its hash")
+    yield Result("files", True, f"{len(card['files'])} files, each with its hash")
     recorded = card.get("checks")
     if not recorded:
-        yield Symptom("answers", None, "the card has no recorded answers")
+        yield Result("answers", None, "the card has no recorded answers")
         return
     yield _answers(name, card["task"], recorded)
     if data is not None:
@@ -84,11 +84,11 @@ def alike(found: str, expected: str) -> bool:
 def _answers(name, task, recorded):
     found, expected = _predict(task, name, recorded["texts"]), recorded["answers"]
     if len(found) != len(expected):
-        return Symptom("answers", False, f"{len(found)} lines instead of {len(expected)}")
+        return Result("answers", False, f"{len(found)} lines instead of {len(expected)}")
     for text, answer, wanted in zip(recorded["texts"], found, expected):
         if not alike(answer, wanted):
-            return Symptom("answers", False, f"{text!r} gives {answer!r} instead of {wanted!r}")
-    return Symptom("answers", True, f"those of the card to {len(recorded['texts'])} texts")
+            return Result("answers", False, f"{text!r} gives {answer!r} instead of {wanted!r}")
+    return Result("answers", True, f"those of the card to {len(recorded['texts'])} texts")
 
 
 def _score(name, card, arguments, data):
@@ -97,10 +97,10 @@ def _score(name, card, arguments, data):
     try:
         first = run(card["task"], ["evaluate", "--checkpoint", str(name), *given])[0]
     except ValueError as error:
-        return Symptom("score", False, str(error))
+        return Result("score", False, str(error))
     found = float(_NUMBER.search(first.removeprefix(score["metric"])).group())
     comparison = f"{score['metric']} {found:.2f}; the card has {score['value']:.2f}"
-    return Symptom("score", abs(found - score["value"]) <= _SCORE_TOLERANCE, comparison)
+    return Result("score", abs(found - score["value"]) <= _SCORE_TOLERANCE, comparison)
 
 
 def _predict(task, name, texts):
