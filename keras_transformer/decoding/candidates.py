@@ -61,7 +61,8 @@ def pick(x: Any, positions: Any) -> Any:
     """Returns `x[r, positions[r]]` for x `[rows, C]` and int32 positions `[rows]` or `[rows, k]`."""
     first = ops.arange(ops.shape(x)[0], dtype="int32") * x.shape[-1]
     positions = positions + (first if len(positions.shape) == 1 else first[:, None])
-    return ops.take(ops.reshape(x, (-1,)), positions, axis=0)
+    taken = ops.take(ops.reshape(x, (-1,)), positions, axis=0)
+    return ops.reshape(taken, ops.shape(positions))  # JAX forgets the shape where there are no rows.
 
 
 def _group_size(size):

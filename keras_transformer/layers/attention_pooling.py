@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.ops import masks
 from keras_transformer.ops.attention import MASKED_SCORE, softmax
+from keras_transformer.ops.values import check_dense
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -49,6 +50,7 @@ class AttentionPooling(keras.layers.Layer):
         self.query = self.add_weight(name="query", shape=(self.num_heads, width // self.num_heads))
 
     def call(self, inputs, mask=None):
+        check_dense(inputs)
         mask = masks.attached_mask(inputs, mask)
         batch, steps, width = ops.shape(inputs)
         heads = ops.reshape(inputs, (batch, steps, *self.query.shape))

@@ -6,6 +6,7 @@ from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.stack import TransformerStack
 from keras_transformer.ops import masks
 from keras_transformer.ops.cache import BlockCache
+from keras_transformer.ops.values import check_dense
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -16,8 +17,9 @@ class Decoder(TransformerStack):
         num_layers: Blocks N.
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
             normalize_first, epsilon: Arguments of every `DecoderBlock`.
-        skip_padding: Whether the blocks compute real steps only, of inputs and memory; see `Encoder`. No effect with
+        skip_padding: Whether the blocks compute only the real steps of inputs and memory; see `Encoder`. No effect with
             a cache.
+        remat: Whether the backward pass computes each block again; see `Encoder`. No effect with a cache.
 
     Call arguments:
         inputs: Float `[B, T, D]`.
@@ -27,7 +29,7 @@ class Decoder(TransformerStack):
             that `inputs` carries.
         attention_mask: Mask of self-attention besides padding; see `DecoderBlock`.
         use_causal_mask: Whether step t sees target steps up to t only.
-        return_attention_scores, cache, cache_index: As for `Encoder`.
+        return_attention_scores, cache, cache_index, training: As for `Encoder`.
 
     Returns:
         As from `Encoder`, with the weights and caches of `DecoderBlock`.
@@ -53,7 +55,9 @@ class Decoder(TransformerStack):
         return_attention_scores=False,
         cache=None,
         cache_index=None,
+        training=None,
     ):
+        check_dense(memory)
         memory_mask, memory_packing = masks.attached_mask(memory, memory_mask), None
         if cache is None:
             memory_packing = self._packing(memory, memory_mask)
@@ -64,6 +68,7 @@ class Decoder(TransformerStack):
             inputs_mask,
             cache,
             return_attention_scores,
+            training,
             memory=memory,
             memory_mask=memory_mask,
             memory_packing=memory_packing,

@@ -1,18 +1,24 @@
-"""A dense layer whose bias learns in half precision too."""
+"""Dense layer with an exact bias gradient in half precision."""
 
 import keras
 from keras import ops
+
+from keras_transformer.ops.quantization import check_mode, is_quantized
+from keras_transformer.ops.values import check_dense
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class Dense(keras.layers.Dense):
     """`keras.layers.Dense` with the exact gradient of the bias under mixed precision.
 
-    That gradient is a sum over rows. TensorFlow and JAX make it in the dtype of the rows, on a CPU one row after the
-    other: in bfloat16 up to three quarters of a sum over 4,096 rows are lost. Here it is made in float32.
+    That gradient is a sum over rows. TensorFlow and JAX compute it in the dtype of the rows, on a CPU row by row: in
+    bfloat16 up to three quarters of a sum over 4,096 rows are lost. Here it is computed in float32.
+
+    `quantize("int8")` works as in Keras; loading a file with an int8 kernel quantises the layer.
     """
 
     def call(self, inputs, training=None):
+        check_dense(inputs)
         # As one matrix, TensorFlow computes product, bias and ReLU at once.
         x = ops.matmul(ops.reshape(inputs, (-1, inputs.shape[-1])), self.kernel)
         if self.bias is not None:
@@ -20,6 +26,17 @@ class Dense(keras.layers.Dense):
             x = ops.add(x, self.bias) if whole else _add(x, ops.cast(self.bias, x.dtype))
         x = x if self.activation is None else self.activation(x)
         return ops.reshape(x, (*ops.shape(inputs)[:-1], x.shape[-1]))
+
+    def quantize(self, mode=None, type_check=True, config=None):
+        check_mode(self, mode)
+        # Keras accepts its own class only; quantisation works the same for this subclass.
+        super().quantize(mode, type_check=type_check and type(self) is not Dense, config=config)
+
+    def load_own_variables(self, store):
+        # Keras rebuilds a layer inside another one without its quantisation.
+        if self.quantization_mode is None and is_quantized(store):
+            self.quantize("int8")
+        super().load_own_variables(store)
 
 
 @ops.custom_gradient

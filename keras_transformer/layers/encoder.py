@@ -16,7 +16,10 @@ class Encoder(TransformerStack):
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
             normalize_first, epsilon: Arguments of every `EncoderBlock`.
         skip_padding: Whether the blocks compute only the real steps of the mask; outputs at padding are then zeros.
-            Saves time in wide models where a fifth or more is padding. TensorFlow only, not under `jit_compile`.
+            Saves time in wide models where a fifth or more is padding. TensorFlow only, not under XLA, which
+            `compile` then does not enable.
+        remat: Whether training computes each block again in the backward pass instead of keeping its activations
+            (`keras.remat`; Chen et al. 2016): less memory, more time, the same gradients.
 
     Call arguments:
         inputs: Float `[B, T, D]`.
@@ -27,6 +30,7 @@ class Encoder(TransformerStack):
         return_attention_scores: Whether to return the attention weights of all blocks as well.
         cache: Tuple of N caches from `init_cache`; inputs are then the steps from `cache_index` on.
         cache_index: Integer scalar, the number of steps already in the cache.
+        training: Whether the dropouts are active and `remat` applies.
 
     Returns:
         Float `[B, T, D]`; or a tuple of it, the weights that each `EncoderBlock` returns, as a tuple, if requested,
@@ -51,6 +55,7 @@ class Encoder(TransformerStack):
         return_attention_scores=False,
         cache=None,
         cache_index=None,
+        training=None,
     ):
         return self._run(
             inputs,
@@ -58,6 +63,7 @@ class Encoder(TransformerStack):
             inputs_mask,
             cache,
             return_attention_scores,
+            training,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             cache_index=cache_index,

@@ -25,7 +25,7 @@ class MultiHeadAttention(AttentionHeads):
     are those of Keras's layer, except for queries that see no key. Projections are plain `Dense` layers: their initial
     weights have the fans of a `[D, N * H]` matrix, and constraints apply to such matrices.
 
-    A subclass changes the scores by overriding one of the hooks of `AttentionHeads`.
+    A subclass changes the scores by overriding one of the methods of `AttentionHeads`.
 
     Args:
         num_heads: Heads N.
@@ -187,7 +187,7 @@ class MultiHeadAttention(AttentionHeads):
             query, value, key, value_mask, key_mask = map(self._axes.fold, (query, value, key, value_mask, key_mask))
         rows, steps = ops.shape(query)[:2]
         if cache is not None:
-            query, value, key = (fold_beams(x, cache, self.num_heads) for x in (query, value, key))
+            query, value, key = (fold_beams(x, cache, self.num_heads, attention_mask) for x in (query, value, key))
         beams = ops.shape(query)[1] // steps if writes else 1
         query_heads = self._heads(self.query_dense, query, packing)
         positions = masks.query_positions(ops.shape(query_heads)[2], 0 if cache_index is None else cache_index, beams)

@@ -1,9 +1,10 @@
-"""Positions added to a sequence of vectors: sinusoidal or learned."""
+"""Sinusoidal and learned positional encodings."""
 
 import keras
 from keras import ops
 
 from keras_transformer.ops.positions import sinusoidal_encoding
+from keras_transformer.ops.values import check_dense
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -11,17 +12,17 @@ class PositionalEncoding(keras.layers.Layer):
     """Adds sinusoidal positions (Vaswani et al. 2017, section 3.5): `y[b, t] = x[b, t] + PE(start_index + t)`.
 
     Encoding and sum are computed in float32 whatever the dtype policy, since bfloat16 cannot tell position 256
-    from 257, and cast last. There is no table and no longest sequence.
+    from 257, and cast last. There is no table and no maximum length.
 
     Call arguments:
         inputs: Float `[B, T, D]`, D even; its mask is kept.
-        start_index: Integer scalar, the position of the first step: how decoding goes on from a cache.
+        start_index: Integer scalar, the position of the first step, such as the number of cached steps in decoding.
 
     Returns:
         Float `[B, T, D]`.
 
     Raises:
-        ValueError: If D is odd or unknown.
+        ValueError: If D is odd or unknown, or `inputs` is a ragged tensor.
     """
 
     def __init__(self, **kwargs):
@@ -29,6 +30,7 @@ class PositionalEncoding(keras.layers.Layer):
         self.supports_masking = True
 
     def call(self, inputs, start_index=0):
+        check_dense(inputs)
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")
         encoding = ops.cast(self._encode(positions, inputs.shape[-1]), "float32")
         return ops.cast(ops.cast(inputs, "float32") + encoding, inputs.dtype)
@@ -48,16 +50,16 @@ class LearnedPositionalEncoding(PositionalEncoding):
     """Adds learned positions: `y[b, t] = x[b, t] + W[start_index + t]` (Gehring et al. 2017; BERT).
 
     Args:
-        max_length: Positions in the table.
-        embeddings_initializer: Of the table.
+        max_length: Number of positions in the table.
+        embeddings_initializer: Initializer of the table.
 
     Call arguments:
         inputs: Float `[B, T, D]` with T at most `max_length`; its mask is kept.
         start_index: Integer scalar, the position of the first step.
 
     Raises:
-        ValueError: If D is unknown or a known T is longer than the table. Positions past its end that
-            only show at run time get the last row.
+        ValueError: If D is unknown, `inputs` is a ragged tensor or a known T is longer than the table. Positions past
+            its end that are known only at run time get the last row.
     """
 
     def __init__(self, max_length: int, embeddings_initializer="uniform", **kwargs):

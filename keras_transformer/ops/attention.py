@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import keras
 from keras import ops
 
 from keras_transformer.ops import masks
@@ -49,12 +50,17 @@ def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None =
 
 def attention_scores(query: Any, key: Any) -> Any:
     """Computes float32 scores `[B, N, T, S]`: dot products divided by the root of the head's width."""
-    return ops.cast(_matmul(scaled(query), ops.swapaxes(key, -1, -2)), "float32")
+    return ops.cast(_matmul(widened(scaled(query)), ops.swapaxes(widened(key), -1, -2)), "float32")
 
 
 def scaled(query: Any) -> Any:
     """Divides queries `[..., H]` by the root of H."""
     return query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
+
+
+def widened(x: Any) -> Any:
+    """Casts float16 to float32, since scores above 65,504 are infinite in float16 and give NaN in the softmax."""
+    return ops.cast(x, "float32") if keras.backend.standardize_dtype(x.dtype) == "float16" else x
 
 
 def softmax(scores: Any) -> Any:

@@ -5,7 +5,7 @@ from typing import Any
 
 from keras import ops
 
-from keras_transformer.ops.attention import MASKED_SCORE, scaled, softmax
+from keras_transformer.ops.attention import MASKED_SCORE, scaled, softmax, widened
 from keras_transformer.ops.masks import visible_rows
 from keras_transformer.ops.visibility import Visibility
 
@@ -44,7 +44,7 @@ def blockwise_attention(
 
     def scores_of(queries, keys_transposed, start):
         """Returns float32 scores `[B * N, t, S]` of a block, and which of its queries `[B * N, t, 1]` see any key."""
-        scores, visible = ops.cast(ops.matmul(queries, keys_transposed), "float32"), None
+        scores, visible = ops.cast(ops.matmul(widened(queries), keys_transposed), "float32"), None
         mask = padded.rows(start, size)
         if mask is None and bias is None:
             return scores, visible
@@ -60,7 +60,7 @@ def blockwise_attention(
 
     @ops.custom_gradient
     def attend(query, key, value):
-        keys_transposed = ops.swapaxes(key, 1, 2)
+        keys_transposed = widened(ops.swapaxes(key, 1, 2))
 
         def forward(start, outputs):
             scores, visible = scores_of(_steps(query, start, size), keys_transposed, start)

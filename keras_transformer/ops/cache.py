@@ -48,13 +48,18 @@ def check_writing(cache: KVCache, index: Any, query: Any, num_heads: int, attent
         )
 
 
-def fold_beams(x: Any, cache: KVCache, num_heads: int) -> Any:
+def fold_beams(x: Any, cache: KVCache, num_heads: int, attention_mask: Any = None) -> Any:
     """Reshapes beams `[B * K, T, D]` to `[B, K * T, D]`: the K beams of a sentence become steps of one row."""
-    return None if x is None else ops.reshape(x, (ops.shape(cache.key)[0] // num_heads, -1, x.shape[-1]))
+    if x is None:
+        return None
+    sentences, steps = ops.shape(cache.key)[0] // num_heads, -1
+    if isinstance(sentences, int) and not sentences:  # Without rows only the mask shows K.
+        steps = max(x.shape[1] or 1, 1 if attention_mask is None else attention_mask.shape[-2] or 1)
+    return ops.reshape(x, (sentences, steps, x.shape[-1]))
 
 
 def unfold_beams(weights: Any, rows: Any, steps: Any) -> Any:
     """Reshapes attention weights `[B, N, K * T, S]` of folded beams to `[B * K, N, T, S]`."""
-    batch, heads, _, key_steps = ops.shape(weights)
-    weights = ops.reshape(weights, (batch, heads, -1, steps, key_steps))
+    batch, heads, all_steps, key_steps = ops.shape(weights)
+    weights = ops.reshape(weights, (batch, heads, all_steps // steps, steps, key_steps))
     return ops.reshape(ops.transpose(weights, (0, 2, 1, 3, 4)), (rows, heads, steps, key_steps))

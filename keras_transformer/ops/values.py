@@ -17,6 +17,16 @@ def known_values(tensor: Any) -> np.ndarray | None:
         return None
 
 
+def check_dense(inputs: Any) -> None:
+    """Raises `ValueError` for a `tf.RaggedTensor`, which operations on steps do not accept."""
+    if hasattr(inputs, "nested_row_splits"):
+        raise ValueError(
+            "`inputs` must be a tensor with rows of the same length. "
+            f"Received: {type(inputs).__name__} of shape {tuple(inputs.shape)}. Call `ids.to_tensor()` on token ids "
+            "before their embedding: it pads with 0, which `mask_zero` hides."
+        )
+
+
 def check_token_ids(name: str, token_ids: Any, vocabulary_size: int) -> None:
     """Raises `ValueError` if an id is outside of `[0, vocabulary_size)`; compiled calls cannot be checked.
 

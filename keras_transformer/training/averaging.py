@@ -1,32 +1,38 @@
-"""The mean of several checkpoints (Vaswani et al. 2017, section 6.1)."""
+"""Averages of checkpoints (Vaswani et al. 2017, section 6.1)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 
-def average_arrays(checkpoints: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
-    """Averages checkpoints name by name, in float64, one in memory at a time.
+def average_arrays(
+    checkpoints: Iterable[Mapping[str, np.ndarray] | Sequence[np.ndarray]],
+) -> dict[str, np.ndarray] | list[np.ndarray]:
+    """Averages checkpoints array by array, in float64, one in memory at a time.
 
-    A tied weight is one array with one name, so it stays tied.
+    A tied weight is one array with one name and stays tied.
 
     Args:
-        checkpoints: Mappings of names to arrays, all with the same names and shapes.
+        checkpoints: Mappings of names to arrays, all with the same names and shapes; or lists of arrays as
+            `model.get_weights()` returns them, all with the same shapes.
 
     Returns:
-        The means, each in the dtype of the first checkpoint.
+        The means, each in the dtype of the first checkpoint: a dictionary, or a list for `model.set_weights`.
 
     Raises:
-        ValueError: If there is no checkpoint, or names or shapes differ; the message names the array.
+        ValueError: If there is no checkpoint, one is neither a mapping nor a list of arrays, or names or shapes
+            differ; the message names the array.
     """
-    totals, dtypes, count = {}, {}, 0
+    totals, dtypes, count, named = {}, {}, 0, True
     for checkpoint in checkpoints:
+        arrays = _by_name(checkpoint)
         if not count:
-            totals = {name: np.zeros(array.shape, "float64") for name, array in checkpoint.items()}
-            dtypes = {name: array.dtype for name, array in checkpoint.items()}
-        for name in sorted(totals.keys() ^ checkpoint.keys()):
+            named = isinstance(checkpoint, Mapping)
+            totals = {name: np.zeros(array.shape, "float64") for name, array in arrays.items()}
+            dtypes = {name: array.dtype for name, array in arrays.items()}
+        for name in sorted(totals.keys() ^ arrays.keys(), key=str):
             raise ValueError(f"All checkpoints must hold the same arrays. {name!r} is not in all of them.")
-        for name, array in checkpoint.items():
+        for name, array in arrays.items():
             if array.shape != totals[name].shape:
                 raise ValueError(
                     f"All checkpoints must agree on shapes. Received for {name!r}: {array.shape}, "
@@ -36,4 +42,17 @@ def average_arrays(checkpoints: Iterable[Mapping[str, np.ndarray]]) -> dict[str,
         count += 1
     if not count:
         raise ValueError("At least one checkpoint is needed to take an average. Received none.")
-    return {name: (total / count).astype(dtypes[name]) for name, total in totals.items()}
+    means = {name: (total / count).astype(dtypes[name]) for name, total in totals.items()}
+    return means if named else list(means.values())
+
+
+def _by_name(checkpoint):
+    """Returns the arrays of one checkpoint by name; those of a list by index."""
+    named = isinstance(checkpoint, Mapping)
+    arrays = checkpoint if named else dict(enumerate(checkpoint)) if isinstance(checkpoint, Sequence) else None
+    if arrays is None or not all(hasattr(array, "shape") and hasattr(array, "dtype") for array in arrays.values()):
+        raise ValueError(
+            "Every checkpoint must be a mapping of names to arrays or a list of arrays. "
+            f"Received: {type(checkpoint).__name__}. For models pass `[a.get_weights(), b.get_weights()]`."
+        )
+    return arrays

@@ -140,6 +140,22 @@ def test_stack_with_another_block_class():
     assert layer(X).shape == (B, T, D) and all(type(block) is Wide for block in layer.blocks)
 
 
+@pytest.mark.parametrize("normalize_first", [False, True])
+@pytest.mark.parametrize("policy", ["mixed_float16", "float16"])
+def test_large_inputs_train_in_float16(policy, normalize_first):
+    """Products of inputs of a thousand are no numbers of float16."""
+    inputs, x = keras.Input((T, D)), 1e3 * checks.array(B, T, D)
+    outputs = Encoder(2, N, F, normalize_first=normalize_first, dtype=policy)(inputs)
+    model = keras.Model(inputs, keras.layers.Dense(1, dtype="float32")(outputs))
+    model.compile("sgd" if policy == "float16" else keras.optimizers.LossScaleOptimizer(keras.optimizers.SGD()), "mse")
+    before = model.get_weights()
+    losses = model.fit(x, np.ones((B, T, 1)), epochs=3, verbose=0).history["loss"]
+    assert np.isfinite(losses).all() and losses[-1] < losses[0]
+    after = model.get_weights()
+    assert all(np.isfinite(weight).all() for weight in after)
+    assert any(np.any(one != other) for one, other in zip(before, after))
+
+
 def test_layer_rules(tmp_path):
     kwargs = {"dropout": 0.1, "attention_dropout": 0.2, "activation_dropout": 0.3, "activation": "gelu"}
     checks.check_layer(lambda **k: make(**kwargs, normalize_first=True, epsilon=1e-5, **k), X, half_tolerance=0.3)

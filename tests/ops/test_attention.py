@@ -92,3 +92,20 @@ def test_huge_scores_stay_finite():
     query, key, value = heads(scale=1e4)
     outputs, weights = dot_product_attention(query, key, value, random_mask(B, T, S))
     assert np.isfinite(checks.numpy(outputs)).all() and np.isfinite(checks.numpy(weights)).all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_scores_beyond_float16_are_those_of_float32(dtype):
+    """Values of float16 whose products are not: infinite scores would be NaN in the softmax."""
+    query, key, value = heads(dtype)
+    query, key = query * 1e3, key * np.repeat([1e3, 1.0, 1e-3], N)[:, None, None].astype(dtype)
+    scores = np.einsum("bnth,bnsh->bnts", checks.numpy(query), checks.numpy(key).reshape(B, N, S, H)) / np.sqrt(H)
+    assert np.abs(scores).max() > 1e5
+    bound = np.abs(scores).max(axis=-1, keepdims=True)
+    found = checks.numpy(attention_scores(query, key))
+    tolerance = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-5}[dtype]
+    assert (np.abs(found - scores) <= tolerance * bound).all()
+    outputs, weights = dot_product_attention(query, key, value)
+    assert np.isfinite(checks.numpy(outputs)).all() and np.isfinite(checks.numpy(weights)).all()
+    found = checks.gradients(lambda *x: ops.sum(ops.cast(dot_product_attention(*x)[0], "float32")), [query, key, value])
+    assert all(np.isfinite(gradient).all() for gradient in found)

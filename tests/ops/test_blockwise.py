@@ -148,3 +148,14 @@ def test_gradients_of_an_encoder_block_are_the_same(policy):
         tolerance = 1e-4 if policy == "float32" else 0.1
         np.testing.assert_allclose(got, expected, atol=tolerance * max(1.0, np.abs(expected).max()))
     assert keras.backend.standardize_dtype(found[0][0].dtype) == "float32"
+
+
+def test_scores_beyond_float16_are_those_of_float32():
+    shapes = (B, N, T, H), (B * N, S, H), (B * N, S, VALUE)
+    inputs = [ops.cast(checks.array(*s, seed=i, scale=1e3 if i < 2 else 1.0), "float16") for i, s in enumerate(shapes)]
+    (outputs, _), expected = (
+        blockwise.blockwise_attention(*x, seen(None, False, None), None, SMALL)
+        for x in (inputs, [ops.cast(x, "float32") for x in inputs])
+    )
+    assert np.abs(checks.numpy(attention_scores(*inputs[:2]))).max() > 1e5
+    np.testing.assert_allclose(checks.numpy(outputs), checks.numpy(expected[0]), atol=0.02)

@@ -89,3 +89,25 @@ def test_blocks_compute_no_padding():
 def test_other_backends_raise():
     with pytest.raises(ValueError, match="`skip_padding` needs shapes .* Received: skip_padding=True on"):
         Encoder(1, 2, 11, skip_padding=True)
+
+
+@tensorflow_only
+@pytest.mark.parametrize("jit_compile", [True, "auto"])
+def test_models_that_skip_padding_train_without_xla(jit_compile, monkeypatch, recwarn):
+    """Keras enables XLA by itself on a GPU; it warns if `jit_compile` is set."""
+    import tensorflow as tf
+
+    devices = [*tf.config.list_physical_devices(), tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")]
+    monkeypatch.setattr(tf.config, "list_physical_devices", lambda kind=None: devices)
+    results = []
+    for skip_padding in (False, True):
+        inputs = keras.Input((None, D))
+        layer = Encoder(1, 2, 11, dropout=0.1, skip_padding=skip_padding)
+        model = keras.Model(inputs, layer(keras.layers.Masking()(inputs)))
+        recwarn.clear()
+        model.compile("sgd", "mse", jit_compile=jit_compile)
+        results.append((model.jit_compile, [str(warning.message) for warning in recwarn]))
+    assert results[0] == (True, []) and results[1][0] is False
+    assert len(results[1][1]) == (jit_compile is True) and all("jit_compile=True" in text for text in results[1][1])
+    x = checks.array(B, T, D) * MASK[..., None]
+    assert np.isfinite(model.fit(x, x, verbose=0).history["loss"]).all()

@@ -37,6 +37,24 @@ def test_sums_in_float64_without_changing_the_checkpoints():
     assert single["w"] is not large["w"]
 
 
+def test_lists_of_weights_give_a_list():
+    checkpoints = [list(checkpoint(seed).values()) for seed in range(1, 4)]
+    average = average_arrays(checkpoints)
+    assert isinstance(average, list)
+    for array, *parts in zip(average, *checkpoints):
+        np.testing.assert_array_equal(array, np.mean(np.array(parts, "float64"), axis=0).astype(parts[0].dtype))
+    with pytest.raises(ValueError, match="must agree on shapes. Received for 1"):
+        average_arrays([checkpoints[0], [checkpoints[1][0], np.zeros(3), checkpoints[1][2]]])
+    with pytest.raises(ValueError, match="2 is not in all of them"):
+        average_arrays([checkpoints[0], checkpoints[1][:2]])
+
+
+@pytest.mark.parametrize("wrong", [np.zeros(3), 3, "abc", {"kernel": 1.0}])
+def test_invalid_checkpoints_raise(wrong):
+    with pytest.raises(ValueError, match=f"a list of arrays. Received: {type(wrong).__name__}"):
+        average_arrays([wrong])
+
+
 def test_reads_one_checkpoint_at_a_time():
     read = []
 

@@ -58,15 +58,6 @@ class WithoutMask(keras.layers.Layer):
 
 
 @REGISTERED
-class Inverted(keras.layers.Layer):
-    def call(self, x):
-        return x * 1.0
-
-    def compute_mask(self, x, previous_mask=None):
-        return ops.logical_not(previous_mask)
-
-
-@REGISTERED
 class StraightThrough(Part):
     """Returns its inputs, with the gradient of the sum over all steps added."""
 
@@ -289,15 +280,15 @@ def test_table_is_printed(capsys):
     assert str(report) in printed and "FAILED" in printed and "not requested" in printed
 
 
-@pytest.mark.parametrize(
-    ("inputs", "options", "message"),
-    [
-        (BATCH[:1], {}, "two examples or more"),
-        (BATCH[:, 0], {}, "Received no sequence"),
-        (BATCH, {"causal": "target"}, "`causal` must name an input. Received: 'target'. Inputs: inputs"),
-        (BATCH, {"aligned": [("inputs", "segments")]}, "must name inputs. Received: 'segments'"),
-    ],
-)
+INVALID_ARGUMENTS = [
+    (BATCH[:1], {}, "two examples or more"),
+    (BATCH[:, 0], {}, "Received no sequence"),
+    (BATCH, {"causal": "target"}, "`causal` must name an input. Received: 'target'. Inputs: inputs"),
+    (BATCH, {"aligned": [("inputs", "segments")]}, "must name inputs. Received: 'segments'"),
+]
+
+
+@pytest.mark.parametrize(("inputs", "options", "message"), INVALID_ARGUMENTS)
 def test_invalid_arguments_raise(inputs, options, message):
     with pytest.raises(ValueError, match=message):
         verify(model(), inputs, show=False, **options)

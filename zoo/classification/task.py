@@ -32,13 +32,15 @@ class Classification(Task):
             (classes, texts),
             (dev_classes, dev_texts),
             texts=lambda: (text for parts in texts for text in parts),
-            sizes={
-                "num_classes": len(names),
-                "num_texts": 1 + pairs,
-                "num_segments": max(recipe.model.num_segments, 2 * pairs),
-            },
+            sizes={"num_classes": len(names), "num_texts": 1 + pairs},
             arguments={"labels": names},
         )
+
+    def model_config(self, recipe, data, vocabulary, initial):
+        config = initial.model.config if initial else recipe.model
+        segments = max(config.num_segments, 2 * (data.sizes["num_texts"] > 1))
+        data = data._replace(sizes={**data.sizes, "num_segments": segments})
+        return super().model_config(recipe, data, vocabulary, initial)
 
     def encode(self, data, tokenizer, config, max_tokens, folder, log):
         classes, texts = data.train

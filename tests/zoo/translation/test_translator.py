@@ -228,7 +228,7 @@ def test_empty_list_gives_empty_list(translator):
 
 def test_mismatched_sizes_raise(translator):
     other = train_tokenizer(["mano tek"], 300)
-    with pytest.raises(ValueError, match=r"vocabulary_size=\d+.*vocabulary_size=\d+.*two different training runs"):
+    with pytest.raises(ValueError, match=r"vocabulary_size=\d+.*vocabulary_size=\d+.*same training run"):
         Translator(translator.model, other)
 
 
