@@ -16,10 +16,10 @@ class Encoder(TransformerStack):
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
             normalize_first, epsilon: Arguments of every `EncoderBlock`.
         skip_padding: Whether the blocks compute only the real steps of the mask; outputs at padding are then zeros.
-            Saves time in wide models where a fifth or more is padding. TensorFlow only, not under XLA, which
-            `compile` then does not enable.
-        remat: Whether training computes each block again in the backward pass instead of keeping its activations
-            (`keras.remat`; Chen et al. 2016): less memory, more time, the same gradients.
+            Saves time in wide models where a fifth or more is padding. TensorFlow only, not under XLA: `compile` leaves
+            it out.
+        remat: Whether training computes each block a second time in the backward pass instead of keeping its
+            intermediate results (`keras.remat`; Chen et al. 2016): less memory, more time, the same gradients.
 
     Call arguments:
         inputs: Float `[B, T, D]`.

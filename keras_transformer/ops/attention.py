@@ -59,7 +59,7 @@ def scaled(query: Any) -> Any:
 
 
 def widened(x: Any) -> Any:
-    """Casts float16 to float32, since scores above 65,504 are infinite in float16 and give NaN in the softmax."""
+    """Casts float16 to float32, as scores above 65,504 would be infinite, and the softmax of two of them NaN."""
     return ops.cast(x, "float32") if keras.backend.standardize_dtype(x.dtype) == "float16" else x
 
 

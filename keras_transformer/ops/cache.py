@@ -53,7 +53,7 @@ def fold_beams(x: Any, cache: KVCache, num_heads: int, attention_mask: Any = Non
     if x is None:
         return None
     sentences, steps = ops.shape(cache.key)[0] // num_heads, -1
-    if isinstance(sentences, int) and not sentences:  # Without rows only the mask shows K.
+    if isinstance(sentences, int) and not sentences:  # Without rows, only the mask tells K.
         steps = max(x.shape[1] or 1, 1 if attention_mask is None else attention_mask.shape[-2] or 1)
     return ops.reshape(x, (sentences, steps, x.shape[-1]))
 

@@ -280,15 +280,15 @@ def test_table_is_printed(capsys):
     assert str(report) in printed and "FAILED" in printed and "not requested" in printed
 
 
-INVALID_ARGUMENTS = [
-    (BATCH[:1], {}, "two examples or more"),
-    (BATCH[:, 0], {}, "Received no sequence"),
-    (BATCH, {"causal": "target"}, "`causal` must name an input. Received: 'target'. Inputs: inputs"),
-    (BATCH, {"aligned": [("inputs", "segments")]}, "must name inputs. Received: 'segments'"),
-]
-
-
-@pytest.mark.parametrize(("inputs", "options", "message"), INVALID_ARGUMENTS)
+@pytest.mark.parametrize(
+    ("inputs", "options", "message"),
+    [
+        (BATCH[:1], {}, "two examples or more"),
+        (BATCH[:, 0], {}, "Received no sequence"),
+        (BATCH, {"causal": "target"}, "`causal` must name an input. Received: 'target'. Inputs: inputs"),
+        (BATCH, {"aligned": [("inputs", "segments")]}, "must name inputs. Received: 'segments'"),
+    ],
+)
 def test_invalid_arguments_raise(inputs, options, message):
     with pytest.raises(ValueError, match=message):
         verify(model(), inputs, show=False, **options)
