@@ -1,4 +1,4 @@
-"""Beam search with finished hypotheses kept apart and a stop that cannot change the result."""
+"""Beam search that keeps finished hypotheses apart and stops once no beam can change the result."""
 
 import math
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from keras_transformer.decoding.loop import search_loop
 
 
 class _Beams(NamedTuple):
-    """The K open hypotheses of each sentence, best first; none is possible once the sentence is done."""
+    """The K open hypotheses of each sentence, best first; all are impossible once the sentence is done."""
 
     tokens: Any  # [B, K], the last token of each
     ids: Any  # [B, K, L]
@@ -26,9 +26,10 @@ class _Search(NamedTuple):
 
 
 def length_penalty(lengths: Any, alpha: float) -> Any:
-    """Divisor of a log-probability, lp(n) = ((5 + n) / 6)^alpha; Wu et al. (2016), eq. 14.
+    """Computes the divisor of a log-probability, lp(n) = ((5 + n) / 6)^alpha (Wu et al. 2016, eq. 14).
 
-    `lengths` counts the end token. With alpha = 0 it is 1; above, long hypotheses gain; below, short ones do.
+    `lengths` counts the end token. With alpha = 0 it is 1; a larger alpha favours long hypotheses, a smaller one short
+    hypotheses.
     """
     return ops.power((5.0 + ops.cast(lengths, "float32")) / 6.0, alpha)
 
@@ -51,20 +52,20 @@ def beam_search(
     num_return: int = 1,
     max_length: Any = None,
 ) -> Hypotheses:
-    """Finds the best-scored hypotheses among those that the K most probable prefixes lead to.
+    """Runs beam search: finds the best-scored hypotheses that continue the K most probable prefixes.
 
         score(y) = log p(y) / lp(|y|),  lp(n) = ((5 + n) / 6)^alpha       (Wu et al. 2016, eq. 14)
 
-    At each step the K most probable extensions by other tokens than the end become the beams of the next one, so
-    that a finished hypothesis takes no beam's place. A beam that ends is admitted if it is at least as probable as
-    the least of those K (as in fairseq; without this, long sentences lose to the empty one: Stahlberg and Byrne
-    2019), and the best `num_return` of all that were are kept. A sentence stops when no beam can still enter:
+    At each step the K most probable extensions by tokens other than the end become the next beams, so that a
+    finished hypothesis does not take the place of a beam. A beam that ends is admitted if it is at least as probable
+    as the least of those K (as in fairseq; without this, the empty sentence wins over long ones: Stahlberg and Byrne
+    2019). The best `num_return` of all admitted ones are kept. A sentence stops when no beam can still be admitted:
     log-probabilities only fall, hence a beam of m tokens cannot score above log p / max(lp(m + 1), lp(limit)), for
     any sign of alpha. The stop therefore never changes the result. At the last step of a sentence only the end is
     allowed, and its own log-probability counts. Start and pad are ruled out without renormalising the rest.
 
     A beam wider than the number of prefixes finds the optimum over all sequences within the limit.
-    A beam of 1 with alpha = 0 is greedy search; with a larger alpha it goes on past an end as long as a longer
+    A beam of 1 with alpha = 0 is greedy search; with a larger alpha it continues past an end while a longer
     hypothesis could score higher.
     Axes: B sentences, K beams, N returned, L tokens, V vocabulary.
 
@@ -72,14 +73,14 @@ def beam_search(
         step: `step(token_ids [B * K], state, index) -> (logits [B * K, V], state)`; row b * K + k is beam k
             of sentence b. See `decoding/hypotheses.py`.
         state: Nest of tensors `[B * K, ...]`, possibly empty, the rows of a sentence alike (`repeat_rows`).
-            The search reorders its rows with the beams, but for what is in a `PerSentence`, `[B * n, ...]`: a step that
-            keeps track of where its beams come from (`keras_transformer.ops.ancestry`) need not move its caches.
+            The search reorders its rows with the beams, except for tensors in a `PerSentence`, `[B * n, ...]`: a step
+            that tracks the ancestors of its beams (`keras_transformer.ops.ancestry`) need not reorder its caches.
         beam_size: K, at least 1; may exceed V.
         max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
         start_id: Token of the first step.
         end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out. None
             for hypotheses of exactly `max_lengths` tokens.
-        pad_id: What fills the ids after the end.
+        pad_id: Fills the ids after the end.
         length_penalty: alpha above. 0 compares log-probabilities; 0.6 is the value of Vaswani et al. (2017).
         num_return: N, at most K.
         max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
@@ -138,7 +139,7 @@ def beam_search(
 
 
 def _first_beams(batch, beam_size, width, start_id, pad_id):
-    """One possible beam: K equal ones would stay equal."""
+    """Returns beams of which only the first is possible, since K equal ones would stay equal."""
     return _Beams(
         tokens=ops.full((batch, beam_size), start_id, dtype="int32"),
         ids=ops.full((batch, beam_size, width), pad_id, dtype="int32"),
@@ -156,9 +157,9 @@ def _empty(batch, num_return, width, pad_id):
 
 
 def _finish(ended, admitted, finished, length, alpha):
-    """The best N of the finished hypotheses and those of the ended beams, of `length` tokens, that are admitted.
+    """Returns the best N of the finished hypotheses and the admitted ended beams, which have `length` tokens.
 
-    Impossible ones rank below the empty slots of old, of which there are always enough.
+    Impossible ones rank below the empty slots of `finished`, of which there are always enough.
     """
     log_probs = ops.where(admitted, ended.log_probs, IMPOSSIBLE)
     scores = log_probs / length_penalty(length, alpha)
@@ -175,7 +176,7 @@ def _finish(ended, admitted, finished, length, alpha):
 
 
 def _extend(beams, log_probs, token_ids, index):
-    """The K most probable extensions of the beams, out of the candidates `[B * K, C]`; and the rows they come from."""
+    """Returns the K most probable extensions of the beams by candidates `[B * K, C]`, and the rows that they extend."""
     batch, beam_size = ops.shape(beams.log_probs)
     count = log_probs.shape[-1]
     log_probs = ops.reshape(log_probs, (batch, beam_size, count)) + beams.log_probs[:, :, None]
@@ -190,7 +191,7 @@ def _extend(beams, log_probs, token_ids, index):
 
 
 def _done(beams, finished, length, limits, alpha):
-    """Boolean `[B]`: beams of `length` tokens are at the limit or cannot enter the finished hypotheses."""
+    """Returns boolean `[B]`: beams of `length` tokens are at the limit or cannot enter the finished hypotheses."""
     # The penalty is monotone, so its largest value over the lengths to come is at one of their ends.
     largest = ops.maximum(length_penalty(length + 1, alpha), length_penalty(limits, alpha))
     reachable = beams.log_probs[:, 0] / largest
@@ -198,13 +199,13 @@ def _done(beams, finished, length, limits, alpha):
 
 
 def _rows(positions, size):
-    """Positions `[B, K]` within sentences of `size` rows, as row numbers `[B * K]`."""
+    """Converts positions `[B, K]` within sentences of `size` rows to row numbers `[B * K]`."""
     batch = ops.shape(positions)[0]
     return ops.reshape(positions + ops.arange(batch, dtype="int32")[:, None] * size, (-1,))
 
 
 def _select(tensor, rows, like):
-    """Rows of a tensor `[B, M, ...]` counted over both axes, in the shape of `like`."""
+    """Selects rows of a tensor `[B, M, ...]`, counted over both axes, in the shape of `like`."""
     flat = ops.reshape(tensor, (-1, *ops.shape(tensor)[2:]))
     return ops.reshape(ops.take(flat, rows, axis=0), ops.shape(like))
 

@@ -18,12 +18,12 @@ def greedy_search(
     pad_id: int = 0,
     max_length: Any = None,
 ) -> Hypotheses:
-    """Takes the most probable token at every step, until it is the end.
+    """Runs greedy search: selects the most probable token at every step, until it is the end.
 
         y_t = argmax_v log p(v | y_<t),  v not in {start, pad}
 
-    At the last step of a sentence only the end is allowed, and its own log-probability counts. What is ruled
-    out is not renormalised: log-probabilities are those of the model.
+    At the last step of a sentence only the end is allowed, and its own log-probability counts. The
+    rest is not renormalised: log-probabilities are those of the model.
     Axes: B sentences, L tokens, V vocabulary.
 
     Args:
@@ -33,7 +33,7 @@ def greedy_search(
         start_id: Token of the first step.
         end_id: Token that ends a hypothesis. May equal `start_id` or `pad_id`, which are then not ruled out. None
             for hypotheses of exactly `max_lengths` tokens.
-        pad_id: What fills the ids after the end.
+        pad_id: Fills the ids after the end.
         max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
             graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
 

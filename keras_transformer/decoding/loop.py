@@ -1,4 +1,4 @@
-"""The loop that all searches share: sentences that are done stop costing."""
+"""Loop of all searches, which drops finished sentences from the batch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from keras import ops
 from keras_transformer.decoding import hypotheses
 from keras_transformer.decoding.hypotheses import Hypotheses
 
-_FULL = 0.75  # Share of open sentences below which the others are put aside.
+_FULL = 0.75  # Share of open sentences below which the others are dropped.
 
 
 def search_loop(
@@ -21,15 +21,15 @@ def search_loop(
 ) -> Hypotheses:
     """Calls `advance(index, variables, state) -> (variables, state)` until no sentence is open.
 
-    In a TensorFlow graph for any batch size the batch shrinks to the sentences that are open, whenever enough of them
-    are done. Elsewhere shapes are fixed, and all sentences stay to the end.
+    In a TensorFlow graph with an unknown batch size, the batch shrinks to the open sentences whenever enough others are
+    done. Elsewhere shapes are fixed, and all sentences stay until the end.
 
     Args:
         advance: One step of the search.
-        is_open: Of the variables, boolean `[B]`.
-        result: Of the variables, what they have found so far.
+        is_open: Maps the variables to boolean `[B]`, True for open sentences.
+        result: Maps the variables to the hypotheses found so far.
         variables: Nest of tensors `[B, ...]`.
-        state: That of the step function; see `decoding/hypotheses.py`.
+        state: State of the step function; see `decoding/hypotheses.py`.
     """
 
     def body(index, variables, state):

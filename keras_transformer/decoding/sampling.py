@@ -25,7 +25,7 @@ def sample(
     uniforms: Any = None,
     max_length: Any = None,
 ) -> Hypotheses:
-    """Draws every token from the model's distribution, sharpened or cut as asked.
+    """Samples every token from the model's distribution, with temperature, top-k and top-p.
 
         y_t ~ q(v) / sum q,  q(v) = p(v | y_<t)^(1 / temperature) if v is kept, else 0
 
@@ -45,8 +45,8 @@ def sample(
         max_lengths: Integers `[B]`, the most tokens of each sentence, its end included.
         start_id: Token of the first step.
         end_id: As in `greedy_search`.
-        pad_id: What fills the ids after the end.
-        temperature: Above 0; 1 is the model, less is sharper.
+        pad_id: Fills the ids after the end.
+        temperature: Above 0; 1 keeps the model's distribution, less makes it sharper.
         top_k: Number of tokens kept at each step; 0 keeps all.
         top_p: Share of the probability kept, in (0, 1]; 1 keeps all.
         seed: Integer, or a `keras.random.SeedGenerator` for other samples at each call.
@@ -55,7 +55,7 @@ def sample(
         max_length: Width L of the result, as in `greedy_search`.
 
     Returns:
-        `Hypotheses` with N = 1. Scores are the model's own log-probabilities, before temperature and cuts.
+        `Hypotheses` with N = 1. Scores are the model's own log-probabilities, before temperature, top-k and top-p.
 
     Raises:
         ValueError: If an argument, the logits or the returned state do not fit.
@@ -76,12 +76,12 @@ def sample(
 
 
 def _draw(logits, uniform, temperature, top_k, top_p):
-    """Tokens int32 `[B]` from logits `[B, V]` and numbers `[B]` in [0, 1)."""
+    """Returns tokens int32 `[B]` drawn from logits `[B, V]` with numbers `[B]` in [0, 1)."""
     vocabulary_size = logits.shape[-1]
     if 0 < top_k < vocabulary_size or top_p < 1:
         logits, token_ids = ops.top_k(logits, min(top_k or vocabulary_size, vocabulary_size))
     else:
-        token_ids = None  # Sorting the vocabulary is dear, and only the cuts need it.
+        token_ids = None  # Sorting the vocabulary is slow, and only top-k and top-p need it.
     weights = ops.exp((logits - ops.max(logits, axis=-1, keepdims=True)) / temperature)
     cumulative = ops.cumsum(weights, axis=-1)
     if top_p < 1:  # The first is always kept.

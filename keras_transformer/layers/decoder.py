@@ -17,9 +17,9 @@ class Decoder(TransformerStack):
         num_layers: Blocks N.
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
             normalize_first, epsilon: Arguments of every `DecoderBlock`.
-        skip_padding: Whether the blocks compute real steps only, of inputs and memory; see `Encoder`. No effect with
+        skip_padding: Whether the blocks compute only the real steps of inputs and memory; see `Encoder`. No effect with
             a cache.
-        remat: Whether the backward pass computes each block a second time; see `Encoder`. No effect with a cache.
+        remat: Whether the backward pass computes each block again; see `Encoder`. No effect with a cache.
 
     Call arguments:
         inputs: Float `[B, T, D]`.

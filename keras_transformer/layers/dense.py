@@ -1,4 +1,4 @@
-"""A dense layer whose bias learns in half precision too."""
+"""Dense layer with an exact bias gradient in half precision."""
 
 import keras
 from keras import ops
@@ -11,10 +11,10 @@ from keras_transformer.ops.values import check_dense
 class Dense(keras.layers.Dense):
     """`keras.layers.Dense` with the exact gradient of the bias under mixed precision.
 
-    That gradient is a sum over rows. TensorFlow and JAX make it in the dtype of the rows, on a CPU one row after the
-    other: in bfloat16 up to three quarters of a sum over 4,096 rows are lost. Here it is made in float32.
+    That gradient is a sum over rows. TensorFlow and JAX compute it in the dtype of the rows, on a CPU row by row: in
+    bfloat16 up to three quarters of a sum over 4,096 rows are lost. Here it is computed in float32.
 
-    `quantize("int8")` works as in Keras; a file with an int8 kernel quantises the layer that reads it.
+    `quantize("int8")` works as in Keras; loading a file with an int8 kernel quantises the layer.
     """
 
     def call(self, inputs, training=None):
@@ -29,11 +29,11 @@ class Dense(keras.layers.Dense):
 
     def quantize(self, mode=None, type_check=True, config=None):
         check_mode(self, mode)
-        # Keras checks for its own class; it computes what it computes for that.
+        # Keras accepts its own class only; quantisation works the same for this subclass.
         super().quantize(mode, type_check=type_check and type(self) is not Dense, config=config)
 
     def load_own_variables(self, store):
-        # Keras rebuilds a layer inside of another one without its quantisation.
+        # Keras rebuilds a layer inside another one without its quantisation.
         if self.quantization_mode is None and is_quantized(store):
             self.quantize("int8")
         super().load_own_variables(store)

@@ -1,4 +1,4 @@
-"""A dropout layer that costs less on TensorFlow."""
+"""Dropout layer that is faster on TensorFlow."""
 
 import keras
 

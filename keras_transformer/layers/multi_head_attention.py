@@ -25,7 +25,7 @@ class MultiHeadAttention(AttentionHeads):
     are those of Keras's layer, except for queries that see no key. Projections are plain `Dense` layers: their initial
     weights have the fans of a `[D, N * H]` matrix, and constraints apply to such matrices.
 
-    A subclass changes the scores by overriding one of the hooks of `AttentionHeads`.
+    A subclass changes the scores by overriding one of the methods of `AttentionHeads`.
 
     Args:
         num_heads: Heads N.

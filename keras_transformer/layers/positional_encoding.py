@@ -1,4 +1,4 @@
-"""Positions added to a sequence of vectors: sinusoidal or learned."""
+"""Sinusoidal and learned positional encodings."""
 
 import keras
 from keras import ops
@@ -12,11 +12,11 @@ class PositionalEncoding(keras.layers.Layer):
     """Adds sinusoidal positions (Vaswani et al. 2017, section 3.5): `y[b, t] = x[b, t] + PE(start_index + t)`.
 
     Encoding and sum are computed in float32 whatever the dtype policy, since bfloat16 cannot tell position 256
-    from 257, and cast last. There is no table and no longest sequence.
+    from 257, and cast last. There is no table and no maximum length.
 
     Call arguments:
         inputs: Float `[B, T, D]`, D even; its mask is kept.
-        start_index: Integer scalar, the position of the first step: how decoding goes on from a cache.
+        start_index: Integer scalar, the position of the first step, such as the number of cached steps in decoding.
 
     Returns:
         Float `[B, T, D]`.
@@ -50,8 +50,8 @@ class LearnedPositionalEncoding(PositionalEncoding):
     """Adds learned positions: `y[b, t] = x[b, t] + W[start_index + t]` (Gehring et al. 2017; BERT).
 
     Args:
-        max_length: Positions in the table.
-        embeddings_initializer: Of the table.
+        max_length: Number of positions in the table.
+        embeddings_initializer: Initializer of the table.
 
     Call arguments:
         inputs: Float `[B, T, D]` with T at most `max_length`; its mask is kept.
@@ -59,7 +59,7 @@ class LearnedPositionalEncoding(PositionalEncoding):
 
     Raises:
         ValueError: If D is unknown, `inputs` is a ragged tensor or a known T is longer than the table. Positions past
-            its end that only show at run time get the last row.
+            its end that are known only at run time get the last row.
     """
 
     def __init__(self, max_length: int, embeddings_initializer="uniform", **kwargs):

@@ -1,4 +1,4 @@
-"""Residual connection: the only file that tells pre-norm from post-norm."""
+"""Residual connection, pre-norm or post-norm."""
 
 import keras
 
@@ -12,7 +12,7 @@ class Residual(keras.layers.Layer):
         post-norm (Vaswani et al. 2017, section 3.1)   y = LayerNorm(x + Dropout(F(x)))
         pre-norm  (Xiong et al. 2020)                  y = x + Dropout(F(LayerNorm(x)))
 
-    Used in two halves, `y = residual(x, F(residual.prepare(x)))`, so that the sublayer stays a plain call.
+    Call it in two parts, `y = residual(x, F(residual.prepare(x)))`, so that the sublayer is an ordinary call.
 
     Args:
         dropout: Rate on the sublayer's output.
@@ -37,7 +37,7 @@ class Residual(keras.layers.Layer):
         self.norm.build(inputs_shape)
 
     def prepare(self, inputs):
-        """What the sublayer gets: normalised inputs in pre-norm, the inputs themselves in post-norm."""
+        """Returns the inputs of the sublayer: normalised in pre-norm, unchanged in post-norm."""
         return self.norm(inputs) if self.normalize_first else inputs
 
     def call(self, inputs, sublayer_outputs):

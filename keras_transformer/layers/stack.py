@@ -1,4 +1,4 @@
-"""What encoder and decoder stacks have in common: N blocks and, in pre-norm, a last normalisation."""
+"""Base class of encoder and decoder stacks."""
 
 import keras
 
@@ -8,19 +8,19 @@ from keras_transformer.ops.packing import Packing
 from keras_transformer.ops.rematerialisation import rematerialized_call
 from keras_transformer.ops.values import check_dense
 
-_OF_ANY_LAYER = ("name", "dtype", "trainable", "autocast")
+_LAYER_ARGUMENTS = ("name", "dtype", "trainable", "autocast")
 
 
 class TransformerStack(keras.layers.Layer):
-    """Base of Encoder and Decoder, which name their `block_class`; not used by itself.
+    """Base class of Encoder and Decoder, which set `block_class`: N blocks and, in pre-norm, a final normalisation.
 
-    All arguments but its own go to every block, so that those of another `block_class` need no other stack.
+    It passes all arguments but its own to every block, so that another `block_class` with other arguments works too.
     """
 
     block_class = None
 
     def __init__(self, num_layers: int, *block_args, skip_padding: bool = False, remat: bool = False, **kwargs):
-        super().__init__(**{name: kwargs.pop(name) for name in _OF_ANY_LAYER if name in kwargs})
+        super().__init__(**{name: kwargs.pop(name) for name in _LAYER_ARGUMENTS if name in kwargs})
         if not isinstance(num_layers, int) or num_layers < 1:
             raise ValueError(f"`num_layers` must be a positive integer. Received: num_layers={num_layers!r}.")
         if skip_padding and keras.backend.backend() != "tensorflow":
@@ -31,7 +31,7 @@ class TransformerStack(keras.layers.Layer):
         self.num_layers = num_layers
         self.skip_padding = skip_padding
         self.remat = remat
-        self.supports_jit = not skip_padding  # Keras then trains without XLA, with a warning if it was told to use it.
+        self.supports_jit = not skip_padding  # Keras then trains without XLA, with a warning if `jit_compile` is set.
         self.supports_masking = True
         first = self.block_class(*block_args, **kwargs, dtype=self.dtype_policy, name="block_0")
         own = super().get_config()
@@ -64,7 +64,7 @@ class TransformerStack(keras.layers.Layer):
         return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
 
     def _run(self, inputs, mask, inputs_mask, cache, return_attention_scores, training, **block_arguments):
-        """All blocks in turn; returns outputs, with the scores and new caches of all blocks if there are any."""
+        """Applies all blocks; returns the outputs, with the scores and new caches of all blocks if there are any."""
         check_dense(inputs)
         mask = masks.attached_mask(inputs, mask, inputs_mask)
         packing = self._packing(inputs, mask) if cache is None else None
@@ -85,5 +85,5 @@ class TransformerStack(keras.layers.Layer):
         return join_outputs(x, tuple(scores) or None, tuple(caches) or None)
 
     def _packing(self, x, mask):
-        """Where the real steps of x `[B, T, D]` are, if it skips padding. A single row is taken to have none."""
+        """Returns the `Packing` of x `[B, T, D]` if the stack skips padding; a single row is assumed to have none."""
         return Packing(mask) if self.skip_padding and mask is not None and x.shape[0] != 1 else None

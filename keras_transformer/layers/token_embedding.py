@@ -1,4 +1,4 @@
-"""Token vectors and, through the same table, token logits."""
+"""Token embedding, whose table also gives the logits."""
 
 from typing import Any
 
@@ -11,23 +11,23 @@ from keras_transformer.ops.quantization import check_mode, is_quantized
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class TokenEmbedding(keras.layers.Layer):
-    """One table for tokens that come in and go out (Press & Wolf 2017; Vaswani et al. 2017, section 3.4).
+    """Embeds tokens, and computes logits with the same table (Press & Wolf 2017; Vaswani et al. 2017, section 3.4).
 
         call(ids) = s E[ids],  logits(x) = x E^T,  s = sqrt(D) or 1
 
     Axes: B batch, T steps, V vocabulary, D width. Rows are looked up in float32 under any dtype policy: the gradient
-    of a row is a sum over all its occurrences, most of which would be lost if it was made in bfloat16. Logits have the
+    of a row is a sum over all its occurrences, most of which would be lost in bfloat16. Logits have the
     dtype of x. `quantize("int8")` keeps int8 rows with one float32 scale each, for use without further training.
 
     Args:
         vocabulary_size: Rows V.
         hidden_dim: Width D.
-        mask_zero: Whether id 0 is padding, which the output's mask then leaves out.
-        embeddings_initializer: Of the table; by default normal with deviation `D**-0.5`.
+        mask_zero: Whether id 0 is padding; the output then carries a mask that is False there.
+        embeddings_initializer: Initializer of the table; by default normal with standard deviation `D**-0.5`.
         scale: Whether rows are scaled by s = sqrt(D), as published in 2017; BERT's are not.
 
     Call arguments:
-        token_ids: Integers `[B, T]`; a `tf.RaggedTensor` gives another one, which few layers take: call its
+        token_ids: Integers `[B, T]`; a `tf.RaggedTensor` gives a ragged tensor, which few layers accept: call its
             `to_tensor()` first.
 
     Returns:
@@ -73,14 +73,14 @@ class TokenEmbedding(keras.layers.Layer):
         return ops.cast(rows * self.hidden_dim**0.5 if self.scale else rows, self.compute_dtype)
 
     def output_kernel(self) -> Any:
-        """The table as the matrix `[D, V]` of the output, in the compute dtype: made once, it serves many steps."""
+        """Returns the output matrix `[D, V]` in the compute dtype, which many decoding steps can share."""
         table = self.embeddings
         if self.embeddings_scale is not None:
             table = ops.cast(table, "float32") * self.embeddings_scale[:, None]
         return ops.transpose(ops.cast(table, self.compute_dtype))
 
     def logits(self, x: Any, output_kernel: Any = None) -> Any:
-        """Vectors `[..., D]` to logits `[..., V]` of the same dtype."""
+        """Computes logits `[..., V]` from vectors `[..., D]`, in their dtype."""
         kernel = self.output_kernel() if output_kernel is None else output_kernel
         flat = ops.matmul(ops.reshape(x, (-1, self.hidden_dim)), ops.cast(kernel, x.dtype))
         return ops.reshape(flat, (*ops.shape(x)[:-1], self.vocabulary_size))

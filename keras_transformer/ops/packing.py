@@ -1,4 +1,4 @@
-"""Sequences without their padding: the real steps of a batch as one long row."""
+"""Packing of the real steps of a batch into one row without padding."""
 
 from typing import Any
 
@@ -6,7 +6,9 @@ from keras import ops
 
 
 class Packing:
-    """Where the M real steps of a batch are, known at run time only: TensorFlow outside of XLA.
+    """Packs the M real steps of a batch, and unpacks them.
+
+    M is known only at run time, as TensorFlow outside of XLA allows.
 
     Args:
         mask: Boolean `[B, T]`, True at real steps.
@@ -15,25 +17,25 @@ class Packing:
     def __init__(self, mask: Any):
         self.shape = ops.shape(mask)
         real = ops.reshape(mask, (-1,))
-        self.spots = ops.cast(ops.nonzero(real)[0], "int32")  # Of M real steps in B * T.
+        self.spots = ops.cast(ops.nonzero(real)[0], "int32")  # Indices of the M real steps in B * T.
         ranks = ops.cumsum(ops.cast(real, "int32")) - 1
-        self.ranks = ops.where(real, ranks, ops.shape(self.spots)[0])  # Of B * T steps among the real ones, M if none.
+        self.ranks = ops.where(real, ranks, ops.shape(self.spots)[0])  # Indices among real steps, M at padding.
 
     def pack(self, x: Any) -> Any:
-        """The real steps of x `[B, T, D]`, in order: `[1, M, D]`. Others send back no gradient."""
+        """Packs the real steps of x `[B, T, D]`, in order, to `[1, M, D]`. The others get no gradient."""
         return self._linear(self._take, self._spread)(x)
 
     def unpack(self, x: Any) -> Any:
-        """The inverse, with zeros at padding: `[1, M, D]` to `[B, T, D]`."""
+        """Unpacks `[1, M, D]` to `[B, T, D]`, with zeros at padding."""
         return self._linear(self._spread, self._take)(x)
 
-    def _linear(self, function, transposed):
-        """A linear function whose gradient is its transposed: both are lookups, where TensorFlow's own scatters."""
+    def _linear(self, function, transpose):
+        """Sets the transpose as gradient of a linear function: a lookup too, where TensorFlow's own is a scatter."""
 
         @ops.custom_gradient
         def with_gradient(x):
             def gradient(*args, upstream=None):
-                return transposed(args[0] if upstream is None else upstream)
+                return transpose(args[0] if upstream is None else upstream)
 
             return function(x), gradient
 

@@ -1,4 +1,4 @@
-"""Layers that are computed twice in training, so that what is inside of them need not be kept in between."""
+"""Rematerialisation: the backward pass computes a layer again instead of keeping its activations."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from keras import ops
 def rematerialized_call(layer: keras.layers.Layer, inputs: Any, **arguments: Any) -> Any:
     """Calls a layer in training so that the backward pass computes it again (Chen et al. 2016, section 3).
 
-    Only the inputs are kept until then. Both passes draw the same random numbers, those that the layer draws without
-    rematerialisation too: each of its generators is taken to be drawn from once.
+    Only the inputs are kept until then. Both passes draw the same random numbers, which are those without
+    rematerialisation: each generator of the layer is assumed to be used once.
 
     Args:
         layer: A built layer without other state than generators of random numbers.
@@ -28,7 +28,7 @@ def rematerialized_call(layer: keras.layers.Layer, inputs: Any, **arguments: Any
 
     @keras.remat
     def run(inputs, *floats):
-        # TensorFlow would draw all numbers at once and keep them, unless they depend on inputs that come late.
+        # TensorFlow would draw all numbers early and keep them, unless they depend on inputs that come late.
         late = ops.any(ops.isnan(ops.reshape(inputs, (-1,))[:1]))
         leaves = list(flat)
         for spot, value in zip(spots, floats):
@@ -43,11 +43,11 @@ def rematerialized_call(layer: keras.layers.Layer, inputs: Any, **arguments: Any
     try:
         return run(inputs, *(flat[spot] for spot in spots))
     finally:
-        _assign(states, following)  # What JAX traced is of no use outside.
+        _assign(states, following)  # Values that JAX traced are invalid outside of the trace.
 
 
 def _value(state):
-    return state.value * 1  # A copy, whatever is assigned later.
+    return state.value * 1  # A copy, which later assignments do not change.
 
 
 def _assign(states, values):

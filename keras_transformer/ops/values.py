@@ -18,7 +18,7 @@ def known_values(tensor: Any) -> np.ndarray | None:
 
 
 def check_dense(inputs: Any) -> None:
-    """Raises `ValueError` for a `tf.RaggedTensor`, which operations on steps do not take."""
+    """Raises `ValueError` for a `tf.RaggedTensor`, which operations on steps do not accept."""
     if hasattr(inputs, "nested_row_splits"):
         raise ValueError(
             "`inputs` must be a tensor with rows of the same length. "

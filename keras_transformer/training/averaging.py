@@ -1,4 +1,4 @@
-"""The mean of several checkpoints (Vaswani et al. 2017, section 6.1)."""
+"""Averages of checkpoints (Vaswani et al. 2017, section 6.1)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -10,7 +10,7 @@ def average_arrays(
 ) -> dict[str, np.ndarray] | list[np.ndarray]:
     """Averages checkpoints array by array, in float64, one in memory at a time.
 
-    A tied weight is one array with one name, so it stays tied.
+    A tied weight is one array with one name and stays tied.
 
     Args:
         checkpoints: Mappings of names to arrays, all with the same names and shapes; or lists of arrays as
@@ -47,7 +47,7 @@ def average_arrays(
 
 
 def _by_name(checkpoint):
-    """The arrays of one checkpoint; those of a list go by their numbers."""
+    """Returns the arrays of one checkpoint by name; those of a list by index."""
     named = isinstance(checkpoint, Mapping)
     arrays = checkpoint if named else dict(enumerate(checkpoint)) if isinstance(checkpoint, Sequence) else None
     if arrays is None or not all(hasattr(array, "shape") and hasattr(array, "dtype") for array in arrays.values()):

@@ -1,4 +1,4 @@
-"""A batch without sentences has results without rows, in their usual shapes."""
+"""Tests that a batch without sentences gives results without rows, in their usual shapes."""
 
 import keras
 import layer_checks as checks
@@ -56,7 +56,7 @@ def test_no_sentences_give_no_rows(layers, name):
         assert [tuple(x.shape) for x in found] == [(0, returned, L)] + 3 * [(0, returned)]
 
 
-def test_a_step_of_no_rows_keeps_its_shapes(layers):
+def test_cached_step_without_rows_keeps_its_shapes(layers):
     _, decoder = layers
     cache = decoder.init_cache(ops.zeros((0, 4, D)), L, K)
     seen = np.ones((0, K, L * K), bool)

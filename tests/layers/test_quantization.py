@@ -1,4 +1,4 @@
-"""Eight-bit weights: how far they may be off, and their way through files."""
+"""Tests of eight-bit weights: rounding errors and saved files."""
 
 import keras
 import layer_checks as checks
@@ -22,13 +22,13 @@ def encoder():
 
 
 def rounded(x, axis):
-    """To 127 steps either way of the largest number along an axis."""
+    """Rounds to 127 steps on either side of zero, scaled by the largest number along an axis."""
     scale = np.abs(x).max(axis=axis, keepdims=True) / 127
     return np.round(x / scale) * scale
 
 
 @pytest.mark.parametrize("activation", [None, "relu"])
-def test_a_dense_layer_multiplies_what_is_rounded(activation):
+def test_dense_multiplies_rounded_weights(activation):
     layer, x = Dense(OUT, activation=activation), checks.array(3, 7, IN)
     layer.build(x.shape)
     kernel, bias = (checks.numpy(weight) for weight in checks.randomize(layer).weights)
@@ -40,7 +40,7 @@ def test_a_dense_layer_multiplies_what_is_rounded(activation):
 
 
 @pytest.mark.parametrize("scale", [True, False])
-def test_an_embedding_looks_up_and_multiplies_rounded_rows(scale):
+def test_embedding_uses_rounded_rows(scale):
     layer, x = TokenEmbedding(V, D, scale=scale), checks.array(3, D)
     layer.build()
     table = checks.numpy(layer.embeddings)
@@ -60,7 +60,7 @@ def test_rows_of_zeros_stay_zeros():
     assert not checks.numpy(layer(IDS)).any()
 
 
-def test_a_model_is_quantised_whole_and_comes_back_from_files(tmp_path):
+def test_quantised_model_loads_from_files(tmp_path):
     model = encoder()
     before = checks.numpy(model(IDS))
     model.quantize("int8")
@@ -84,7 +84,7 @@ def test_float_files_stay_float(tmp_path):
     assert not any(weight.dtype == "int8" for weight in again.weights)
 
 
-def test_other_modes_leave_a_layer_alone():
+def test_other_modes_warn_and_change_nothing():
     model = keras.Sequential([keras.Input((IN,)), Dense(OUT)])
     with pytest.warns(UserWarning, match="Dense can be quantised to int8 only. Received: mode='float8'"):
         model.quantize("float8")

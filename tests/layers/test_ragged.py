@@ -1,4 +1,4 @@
-"""Ragged tensors are refused in one sentence that says what to call."""
+"""Tests that ragged tensors raise an error that names the conversion."""
 
 import layer_checks as checks
 import pytest
@@ -27,7 +27,7 @@ pytestmark = checks.tensorflow_only
         lambda: FeedForward(5),
     ],
 )
-def test_layers_on_steps_say_what_to_call(make, compiled):
+def test_ragged_inputs_raise(make, compiled):
     import tensorflow as tf
 
     ids = tf.ragged.constant([[1, 2, 3], [4]])
@@ -39,7 +39,7 @@ def test_layers_on_steps_say_what_to_call(make, compiled):
         call(vectors)
 
 
-def test_a_ragged_memory_is_refused_too():
+def test_ragged_memory_raises():
     import tensorflow as tf
 
     memory = tf.RaggedTensor.from_row_splits(tf.ones((4, 6)), [0, 3, 4])

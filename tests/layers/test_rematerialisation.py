@@ -1,4 +1,4 @@
-"""Rematerialisation: the same outputs, gradients and random numbers, computed twice."""
+"""Tests of rematerialisation: outputs, gradients and random numbers do not change."""
 
 import keras
 import layer_checks as checks
@@ -22,7 +22,7 @@ def make(stack, remat, num_layers=1, **kwargs):
 
 
 def learn(stack, remat, **kwargs):
-    """Gradients by inputs and weights of two steps in a row, and what the generators are left at."""
+    """Returns gradients of inputs and weights in two successive steps, and the final states of the generators."""
     layer, found = make(stack, remat, **kwargs), []
     arrays, masks = [X], {"inputs_mask": MASK}
     if stack is Decoder:
@@ -37,14 +37,14 @@ def learn(stack, remat, **kwargs):
 
 
 @pytest.mark.parametrize(("stack", "normalize_first"), [(Encoder, True), (Decoder, False)])
-def test_gradients_and_random_numbers_are_those_without(stack, normalize_first):
+def test_gradients_and_random_numbers_do_not_change(stack, normalize_first):
     plain, again = (learn(stack, remat, normalize_first=normalize_first) for remat in (False, True))
     assert len(plain) == len(again)
     for one, other in zip(plain, again):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)
 
 
-def test_half_precision_is_that_without():
+def test_half_precision_does_not_change():
     plain, again = (learn(Encoder, remat, dtype="mixed_bfloat16") for remat in (False, True))
     largest = max(np.abs(one).max() for one in plain[: len(plain) // 2])
     for one, other in zip(plain, again):
@@ -66,8 +66,8 @@ def test_blocks_are_computed_again_in_training_only(monkeypatch):
         assert len(calls) == 4
 
 
-def test_fit_learns_the_same():
-    """The encoder is used twice in a step: its generators have gone on before the first use is computed again."""
+def test_fit_gives_the_same_weights():
+    """The encoder is called twice in a step, so its generators have advanced when the first call is computed again."""
 
     def weights(remat):
         keras.utils.set_random_seed(3)
@@ -96,7 +96,7 @@ def test_decoding_is_unaffected(stack):
 
 
 @checks.tensorflow_only
-def test_packed_rows_too():
+def test_packed_inputs():
     plain, again = (learn(Encoder, remat, skip_padding=True) for remat in (False, True))
     for one, other in zip(plain, again):
         np.testing.assert_allclose(other, one, rtol=1e-4, atol=1e-4)

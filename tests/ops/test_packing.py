@@ -94,7 +94,7 @@ def test_other_backends_raise():
 @tensorflow_only
 @pytest.mark.parametrize("jit_compile", [True, "auto"])
 def test_models_that_skip_padding_train_without_xla(jit_compile, monkeypatch, recwarn):
-    """Which Keras turns on by itself where it sees a GPU; it warns where it was told to."""
+    """Keras enables XLA by itself on a GPU; it warns if `jit_compile` is set."""
     import tensorflow as tf
 
     devices = [*tf.config.list_physical_devices(), tf.config.PhysicalDevice("/physical_device:GPU:0", "GPU")]

@@ -50,7 +50,7 @@ def test_lists_of_weights_give_a_list():
 
 
 @pytest.mark.parametrize("wrong", [np.zeros(3), 3, "abc", {"kernel": 1.0}])
-def test_what_is_no_checkpoint_is_named(wrong):
+def test_invalid_checkpoints_raise(wrong):
     with pytest.raises(ValueError, match=f"a list of arrays. Received: {type(wrong).__name__}"):
         average_arrays([wrong])
 
