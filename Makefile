@@ -21,10 +21,11 @@ translate: $(VENV)/installed
 test: $(VENV)/installed-test
 	$(PYTEST) -m "not slow" tests
 
-# The tests on JAX run beside the slow ones, which leave a core idle at times; their output follows at the end.
+# The tests on JAX run beside the slow ones, which leave a core idle at times; their output follows at the end. Without
+# most optimisations, XLA compiles them in two thirds of the time.
 test-slow: $(VENV)/installed-test
 	@mkdir -p build
-	KERAS_BACKEND=jax $(VENV)/bin/python -m pytest $(LIBRARY) > build/jax.log 2>&1 & jax=$$!; \
+	KERAS_BACKEND=jax JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(VENV)/bin/python -m pytest $(LIBRARY) > build/jax.log 2>&1 & jax=$$!; \
 	$(PYTEST) -m slow tests; status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
 
 test-long: $(VENV)/installed-test

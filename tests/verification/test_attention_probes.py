@@ -98,6 +98,10 @@ def test_step_that_does_not_see_itself_fails_with_a_residual(patterns, fused):
     """Outputs depend on the step itself by the residual connection, but not by attention."""
     found = every_step(attending(*patterns, fused=fused), causal=True)
     assert found.passed is False and "does not see itself" in found.note and "kernel" in found.note
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_two_causal_layers_pass(fused):
     assert every_step(attending("causal", "causal", fused=fused), causal=True).passed
 
 
