@@ -29,6 +29,9 @@ class PositionalEncoding(keras.layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
+    def build(self, inputs_shape):
+        self.built = True
+
     def call(self, inputs, start_index=0):
         check_dense(inputs)
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")

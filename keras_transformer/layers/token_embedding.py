@@ -107,8 +107,8 @@ class TokenEmbedding(keras.layers.Layer):
     def compute_mask(self, token_ids, previous_mask=None):
         return ops.not_equal(token_ids, 0) if self.mask_zero else None
 
-    def compute_output_shape(self, token_ids_shape):
-        return (*token_ids_shape, self.hidden_dim)
+    def compute_output_shape(self, inputs_shape):
+        return (*inputs_shape, self.hidden_dim)
 
     def get_config(self):
         return {
