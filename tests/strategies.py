@@ -8,13 +8,26 @@ import sys
 
 import tensorflow as tf
 
+MirroredStrategy = tf.distribute.MirroredStrategy
 REPLICAS = int(os.environ.get("TEST_REPLICAS", 2))
 
 
 @functools.cache
 def mirrored():
     """A strategy of REPLICAS logical CPUs; tests/conftest.py makes them."""
-    return tf.distribute.MirroredStrategy([f"CPU:{i}" for i in range(REPLICAS)])
+    return MirroredStrategy([f"CPU:{i}" for i in range(REPLICAS)])
+
+
+class _Shared(type):
+    def __call__(cls, devices=None):
+        return mirrored()
+
+    def __instancecheck__(cls, value):
+        return isinstance(value, MirroredStrategy)
+
+
+class SharedStrategy(metaclass=_Shared):
+    """Stands for `MirroredStrategy` in code under test; makes the strategy of the process on any devices."""
 
 
 def run_with_four_replicas(*files, tests):

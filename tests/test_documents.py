@@ -75,7 +75,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
     """One after the other, in one namespace and an empty folder; a block `output` has what the one before printed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("KERAS_TRANSFORMER_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(tf.distribute, "MirroredStrategy", strategies.mirrored)  # A process can have one.
+    monkeypatch.setattr(tf.distribute, "MirroredStrategy", strategies.SharedStrategy)
     namespace, printed = {"__name__": page.stem}, ""
     for block in blocks(page):
         if block.language == "python" and not block.mark:
