@@ -34,6 +34,7 @@ setup(
     package_data={"zoo": ["weights/*/*/*"]},
     install_requires=[
         "tensorflow==2.21.*",
+        "filelock>=3.16",
         "keras==3.15.*",
         "numpy>=2",
         "rich>=13",

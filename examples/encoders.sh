@@ -40,17 +40,18 @@ train() { # TASK/DATA OUTPUT NAME=VALUE... [-- ARGUMENT...]
 
 case ${1:?scratch, minilm FOLDER or pretraining} in
 scratch)
-    short="training.steps=900 training.cooldown_steps=700 training.evaluate_every=150"
+    short="training.steps=900 training.warmup_steps=200 training.cooldown_steps=700 training.evaluate_every=150"
     for seed in 1 2 3; do
         train classification/sst2 "sst2-$seed" $short training.seed=$seed model.ngrams=1 training.subword_dropout=0.1
         train classification/trec "trec-$seed" $short training.seed=$seed model.ngrams=2 model.dropout=0.5 \
             training.token_dropout=0.3
     done
     train labelling/masc-pos masc-pos training.batch_tokens=4096 training.token_dropout=0.1 training.steps=1500 \
-        training.cooldown_steps=1300 training.evaluate_every=250 training.precision=mixed_bfloat16
+        training.warmup_steps=300 training.cooldown_steps=1300 training.evaluate_every=250 \
+        training.precision=mixed_bfloat16
     train classification/imdb imdb model.ngrams=2 training.lowercase=true training.token_dropout=0.1 \
         training.precision=mixed_bfloat16 training.batch_tokens=8192 training.steps=1600 training.cooldown_steps=1400 \
-        training.evaluate_every=400
+        training.warmup_steps=200 training.evaluate_every=400
     ;;
 minilm)
     tune="model.dropout=0.1 model.attention_dropout=0.1 training.precision=mixed_bfloat16 training.label_smoothing=0
@@ -96,7 +97,7 @@ pretraining)
     train pretraining/texts pretrained-longer training.lowercase=true training.precision=mixed_bfloat16 \
         model.hidden_dim=256 model.intermediate_dim=1024 training.steps=2500 training.warmup_steps=200 \
         training.cooldown_steps=2200 training.evaluate_every=250 training.seed=2 -- --initial runs/pretrained/checkpoint
-    short="training.precision=mixed_bfloat16 training.steps=900 training.evaluate_every=150"
+    short="training.precision=mixed_bfloat16 training.steps=900 training.warmup_steps=200 training.evaluate_every=150"
     for seed in 1 2 3; do
         train classification/sst2 "sst2-pretrained-$seed" $short training.cooldown_steps=700 training.seed=$seed \
             model.ngrams=1 training.subword_dropout=0.1 -- --initial runs/pretrained-longer/checkpoint

@@ -91,7 +91,8 @@ def main():
         start += ["--reverse"] * options.reverse + [f"--more {' '.join(files)}" for files in options.more]
         changes = [f"--set {change}" for change in options.set]
         command = " ".join(["python examples/multi30k.py", *start, f"--seed {options.seed}", *changes])
-        translator.card |= {"scores": [best, test], "length_penalty": best["length_penalty"], "command": command}
+        translator.beam_size, translator.length_penalty = best["beam_size"], best["length_penalty"]
+        translator.card |= {"scores": [best, test], "command": command}
         translator.save(folder / "half-precision", half=True)
 
 

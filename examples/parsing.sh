@@ -31,7 +31,8 @@ dry="model.dropout=0.1 model.attention_dropout=0.05 training.token_dropout=0.05"
 
 case ${1:?scratch, minilm FOLDER, linear or craft} in
 scratch)
-    train "$genia/train.trees" "$genia/dev.trees" genia-first $sizes training.steps=4000 training.cooldown_steps=3700
+    train "$genia/train.trees" "$genia/dev.trees" genia-first $sizes training.steps=4000 \
+        training.warmup_steps=300 training.cooldown_steps=3700
     train "$genia/train.trees" "$genia/dev.trees" genia $sizes $dry training.steps=3600 training.warmup_steps=200 \
         training.cooldown_steps=3400 training.evaluate_every=600 training.peak_learning_rate=1e-3 training.seed=2 \
         -- --initial runs/genia-first/checkpoint
@@ -49,6 +50,6 @@ linear)
     ;;
 craft)
     train "$craft/train.trees.gz" "$craft/dev.trees" craft $sizes $dry training.steps=2200 \
-        training.cooldown_steps=2000 training.evaluate_every=1100 training.average=2
+        training.warmup_steps=300 training.cooldown_steps=2000 training.evaluate_every=1100 training.average=2
     ;;
 esac

@@ -18,6 +18,7 @@ from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.ops.cache import BlockCache, KVCache
 from keras_transformer.ops.positions import shift_matrix, sinusoidal_encoding
+from keras_transformer.ops.values import set_value_checks
 from keras_transformer.verification import verify
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "PositionalEncoding",
     "Residual",
     "TokenEmbedding",
+    "set_value_checks",
     "shift_matrix",
     "sinusoidal_encoding",
     "verify",

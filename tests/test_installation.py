@@ -68,5 +68,8 @@ def test_the_other_distribution_installed_last_is_reported(wheel, tmp_path):
     assert result.returncode == 0 and f"RuntimeWarning: {CONFLICT}" in result.stderr and ADVICE in result.stderr
     result = run(tmp_path, "-m", "zoo", "doctor")
     assert result.returncode == 1
-    (line,) = [line for line in result.stdout.splitlines() if "import name keras_transformer" in line]
+    lines = result.stdout.splitlines()
+    (line,) = [line for line in lines if "all-reduce, CPU:0 and CPU:1" in line]
+    assert line.startswith("ok") and "the sum is right on each" in line
+    (line,) = [line for line in lines if "import name keras_transformer" in line]
     assert line.startswith("FAIL") and CONFLICT in line

@@ -22,8 +22,11 @@ SCORE = {"value", "metric", "data", "signature"}
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command; returns the exit status: 1 if a check failed, 2 for an error that the caller can fix."""
-    return command_line.run(parser(), arguments, backend=False)
+    """Runs a command; returns the exit status.
+
+    It is 1 if a check failed, 2 for an error that the caller can fix, 3 if a check was left out.
+    """
+    return command_line.run(parser(), arguments)
 
 
 def run_list(options) -> None:
@@ -49,7 +52,8 @@ def run_list(options) -> None:
 
 def run_show(options) -> None:
     """Prints the card of a checkpoint: data, licence, scores, recipe, labels, hashes of the files."""
-    card = zoo.checkpoints.read_card(zoo.checkpoints.find(options.name))
+    folder = zoo.checkpoints.find(options.name)
+    card = {**zoo.checkpoints.read_card(folder), "settings": zoo.checkpoints.read_settings(folder)}
     first = {key: card[key] for key in FIRST_SHOWN if key in card}
     table = rich.table.Table.grid(rich.table.Column(no_wrap=True), rich.table.Column(overflow="fold"), padding=(0, 2))
     for name, value in _card_rows({**first, **card}):
@@ -71,7 +75,7 @@ def run_check(options) -> int:
         checking.record(zoo.storage.checkpoints.find(options.names[0]), texts, options.evaluate.split())
     names = options.names or [card["name"] for card in zoo.list()]
     return _show(
-        (f"{name}: {what}", passed, detail) for name in names for what, passed, detail in checking.check(name, data)
+        result._replace(name=f"{name}: {result.name}") for name in names for result in checking.check(name, data)
     )
 
 
@@ -100,13 +104,13 @@ def run_plan(options) -> int:
 
 
 def _show(results):
-    """Prints a line for each result as it comes; returns 1 if a check failed."""
-    signs, failed = {True: "[green]ok  [/]", None: "[yellow]note[/]", False: "[red]FAIL[/]"}, False
+    """Prints a line for each result as it comes; returns 1 if a check failed, else 3 if one was left out."""
+    signs, failed, skipped = {True: "[green]ok  [/]", None: "[yellow]note[/]", False: "[red]FAIL[/]"}, False, False
     console = rich.console.Console()
-    for name, passed, detail in results:
-        failed |= passed is False
+    for name, passed, detail, left_out in results:
+        failed, skipped = failed or passed is False, skipped or left_out
         console.print(f"{signs[passed]}  {table_cell(name)}: {table_cell(detail)}", soft_wrap=True)
-    return int(failed)
+    return 1 if failed else 3 if skipped else 0
 
 
 def _card_rows(values: dict, indent: str = "") -> Iterator[tuple[str, str]]:
@@ -147,16 +151,16 @@ def parser() -> argparse.ArgumentParser:
     """Returns the parser of all commands."""
     found = argparse.ArgumentParser(prog="python -m zoo", description=__doc__)
     commands = found.add_subparsers(required=True, metavar="COMMAND")
-    add_command(commands, "list", run_list)
-    show = add_command(commands, "show", run_show)
+    add_command(commands, "list", run_list, backend=False)
+    show = add_command(commands, "show", run_show, backend=False)
     show.add_argument("name", metavar="NAME", help="name, folder or address of a checkpoint")
-    check = add_command(commands, "check", run_check)
+    check = add_command(commands, "check", run_check, backend=False)
     check.add_argument("names", nargs="*", help="names or folders; all that come with the package by default")
     check.add_argument("--scores", action="store_true", help="evaluate each on its dev set, which takes minutes")
     check.add_argument("--record", metavar="FILE", help="write the answers to the lines of a file into the card first")
     check.add_argument("--evaluate", default="", help="with --record: arguments of `evaluate` that give the score")
-    add_command(commands, "doctor", run_doctor)
-    plan = add_command(commands, "plan", run_plan)
+    add_command(commands, "doctor", run_doctor, backend=False)
+    plan = add_command(commands, "plan", run_plan, backend=False)
     plan.add_argument("task", choices=zoo.tasks())
     plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
     return found

@@ -1,15 +1,52 @@
 """Configurations of models and of training runs, as frozen dataclasses that check their values."""
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from zoo.config_values import override
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 NGRAM_BUCKETS = 2**18  # See `zoo.models.ngram_logits`.
 NUM_CHARACTERS = 1024  # See `zoo.text.word_characters`.
 
 
+def _checked(default: Any, rule: str, holds: Callable[[Any], bool]) -> Any:
+    """Declares a field whose values a `_CheckedConfig` checks: `holds(value)` is whether they follow the `rule`."""
+    return field(default=default, metadata={"rule": rule, "holds": holds})
+
+
+def _positive(default: int) -> int:
+    return _checked(default, "be at least 1", lambda value: value >= 1)
+
+
+def _zero_or_more(default: float) -> Any:
+    return _checked(default, "be 0 or more", lambda value: 0 <= value < math.inf)
+
+
+def _rate(default: float) -> float:
+    return _checked(default, "lie in [0, 1)", lambda value: 0 <= value < 1)
+
+
+def _choice(default: str, *others: str) -> str:
+    choices = default, *others
+    return _checked(default, f"be one of {', '.join(choices)}", lambda value: value in choices)
+
+
 @dataclass(frozen=True)
-class TransformerConfig:
+class _CheckedConfig:
+    """Base of configurations whose fields are declared with the rules that their values follow."""
+
+    def __post_init__(self):
+        for item in fields(self):
+            value, rule = getattr(self, item.name), item.metadata.get("rule")
+            if rule and not item.metadata["holds"](value):
+                raise ValueError(f"`{item.name}` must {rule}. Received: {item.name}={value!r}.")
+
+
+@dataclass(frozen=True)
+class TransformerConfig(_CheckedConfig):
     """Sizes and rates that all models have; the symbols are those of Vaswani et al. (2017), table 3.
 
     Args:
@@ -23,18 +60,17 @@ class TransformerConfig:
         normalize_first: Pre-norm if True, post-norm as published if False.
     """
 
-    vocabulary_size: int = 8000
-    hidden_dim: int = 512
-    intermediate_dim: int = 2048
-    num_heads: int = 8
-    dropout: float = 0.1
-    attention_dropout: float = 0.0
-    activation_dropout: float = 0.0
+    vocabulary_size: int = _positive(8000)
+    hidden_dim: int = _positive(512)
+    intermediate_dim: int = _positive(2048)
+    num_heads: int = _positive(8)
+    dropout: float = _rate(0.1)
+    attention_dropout: float = _rate(0.0)
+    activation_dropout: float = _rate(0.0)
     normalize_first: bool = False
 
     def __post_init__(self):
-        _require_positive(self, "vocabulary_size", "hidden_dim", "intermediate_dim", "num_heads")
-        _require_rate(self, "dropout", "attention_dropout", "activation_dropout")
+        super().__post_init__()
         if self.hidden_dim % 2:
             raise ValueError(
                 "`hidden_dim` must be even: positions are pairs of sine and cosine. "
@@ -60,12 +96,8 @@ class ModelConfig(TransformerConfig):
         num_encoder_layers, num_decoder_layers: Blocks N in each stack.
     """
 
-    num_encoder_layers: int = 6
-    num_decoder_layers: int = 6
-
-    def __post_init__(self):
-        super().__post_init__()
-        _require_positive(self, "num_encoder_layers", "num_decoder_layers")
+    num_encoder_layers: int = _positive(6)
+    num_decoder_layers: int = _positive(6)
 
 
 @dataclass(frozen=True)
@@ -82,18 +114,12 @@ class EncoderConfig(TransformerConfig):
             they are scaled by the square root of their width.
     """
 
-    num_layers: int = 6
-    activation: str = "relu"
+    num_layers: int = _positive(6)
+    activation: str = _choice("relu", "gelu")
     epsilon: float = 1e-6
-    max_positions: int = 0
-    num_segments: int = 0
+    max_positions: int = _zero_or_more(0)
+    num_segments: int = _zero_or_more(0)
     bert_embeddings: bool = False
-
-    def __post_init__(self):
-        super().__post_init__()
-        _require_positive(self, "num_layers")
-        _require_zero_or_more(self, "max_positions", "num_segments")
-        _require_choice(self, "activation", ("relu", "gelu"))
 
     def block_arguments(self) -> dict:
         return {**super().block_arguments(), "activation": self.activation, "epsilon": self.epsilon}
@@ -110,21 +136,18 @@ class ClassifierConfig(EncoderConfig):
         ngrams: Longest n-gram of a linear classifier whose logits are added to those of the encoder; 0 for none.
     """
 
-    num_classes: int = 2
+    num_classes: int = _positive(2)
     num_texts: int = 1
-    pooling: str = "mean"
-    ngrams: int = 0
+    pooling: str = _choice("mean", "first", "attention")
+    ngrams: int = _zero_or_more(0)
 
     def __post_init__(self):
         super().__post_init__()
-        _require_positive(self, "num_classes")
         if self.num_texts not in (1, 2) or self.num_texts == 2 > self.num_segments:
             raise ValueError(
                 "`num_texts` must be 1, or 2 with `num_segments` of at least 2. "
                 f"Received: num_texts={self.num_texts}, num_segments={self.num_segments}."
             )
-        _require_zero_or_more(self, "ngrams")
-        _require_choice(self, "pooling", ("mean", "first", "attention"))
 
 
 @dataclass(frozen=True)
@@ -135,11 +158,7 @@ class WordModelConfig(EncoderConfig):
         character_filters: Filters of a convolution over the characters of each word; 0 to read subwords only.
     """
 
-    character_filters: int = 0
-
-    def __post_init__(self):
-        super().__post_init__()
-        _require_zero_or_more(self, "character_filters")
+    character_filters: int = _zero_or_more(0)
 
 
 @dataclass(frozen=True)
@@ -150,11 +169,7 @@ class TaggerConfig(WordModelConfig):
         num_labels: Labels L.
     """
 
-    num_labels: int = 2
-
-    def __post_init__(self):
-        super().__post_init__()
-        _require_positive(self, "num_labels")
+    num_labels: int = _positive(2)
 
 
 @dataclass(frozen=True)
@@ -167,17 +182,13 @@ class SpanParserConfig(WordModelConfig):
         span_dim: Inner width of the layers that score a span.
     """
 
-    num_labels: int = 2
-    num_tags: int = 1
-    span_dim: int = 256
-
-    def __post_init__(self):
-        super().__post_init__()
-        _require_positive(self, "num_labels", "num_tags", "span_dim")
+    num_labels: int = _positive(2)
+    num_tags: int = _positive(1)
+    span_dim: int = _positive(256)
 
 
 @dataclass(frozen=True)
-class TrainingConfig:
+class TrainingConfig(_CheckedConfig):
     """Configures a training run; one optimizer step sees `batch_tokens` source and as many target positions.
 
     Args:
@@ -187,7 +198,8 @@ class TrainingConfig:
         steps: Optimizer steps.
         warmup_steps: Steps of linear warm-up before the inverse-square-root decay.
         peak_learning_rate: Rate at the end of the warm-up; 0 for Noam's `(hidden_dim * warmup_steps)**-0.5`.
-        cooldown_steps: Steps at the end over which the rate falls linearly to zero; 0 for none.
+        cooldown_steps: Steps at the end over which the rate falls linearly to zero; 0 for none. On the command line
+            both scale with the steps, see `change_recipe`.
         label_smoothing: Probability mass spread evenly over the vocabulary.
         lowercase: Whether a vocabulary learned from the corpus reads capitals as small letters; not for translation.
         subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
@@ -210,41 +222,34 @@ class TrainingConfig:
         seed: Seed of weights, dropout and the order of examples.
     """
 
-    batch_tokens: int = 25_000
-    micro_batch_tokens: int = 0
-    steps: int = 100_000
-    warmup_steps: int = 4_000
-    peak_learning_rate: float = 0.0
-    cooldown_steps: int = 0
-    label_smoothing: float = 0.1
+    batch_tokens: int = _positive(25_000)
+    micro_batch_tokens: int = _zero_or_more(0)
+    steps: int = _positive(100_000)
+    warmup_steps: int = _positive(4_000)
+    peak_learning_rate: float = _zero_or_more(0.0)
+    cooldown_steps: int = _zero_or_more(0)
+    label_smoothing: float = _rate(0.1)
     lowercase: bool = False
-    subword_dropout: float = 0.0
-    token_dropout: float = 0.0
-    frozen_layers: int = 0
-    layer_decay: float = 1.0
-    lora_rank: int = 0
-    max_tokens: int = 256
-    evaluate_every: int = 1_000
-    average: int = 5
-    score: str = "bleu"
-    patience: int = 0
-    precision: str = "float32"
+    subword_dropout: float = _rate(0.0)
+    token_dropout: float = _rate(0.0)
+    frozen_layers: int = _zero_or_more(0)
+    layer_decay: float = _checked(1.0, "lie in (0, 1]", lambda value: 0 < value <= 1)
+    lora_rank: int = _zero_or_more(0)
+    max_tokens: int = _positive(256)
+    evaluate_every: int = _positive(1_000)
+    average: int = _positive(5)
+    score: str = _choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1")
+    patience: int = _zero_or_more(0)
+    precision: str = _choice("float32", "mixed_bfloat16", "mixed_float16")
     seed: int = 1
 
     def __post_init__(self):
-        _require_positive(self, "batch_tokens", "steps", "warmup_steps", "max_tokens", "evaluate_every", "average")
-        _require_rate(self, "label_smoothing", "subword_dropout", "token_dropout")
-        if not 0 < self.layer_decay <= 1:
-            raise ValueError(f"`layer_decay` must lie in (0, 1]. Received: layer_decay={self.layer_decay!r}.")
-        _require_zero_or_more(self, "micro_batch_tokens", "peak_learning_rate", "cooldown_steps", "patience")
-        _require_zero_or_more(self, "frozen_layers", "lora_rank")
+        super().__post_init__()
         if self.cooldown_steps > self.steps:
             raise ValueError(
                 f"`cooldown_steps` must be at most `steps`. Received: cooldown_steps={self.cooldown_steps}, "
                 f"steps={self.steps}. Shorten the cool-down."
             )
-        _require_choice(self, "score", ("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1"))
-        _require_choice(self, "precision", ("float32", "mixed_bfloat16", "mixed_float16"))
 
 
 @dataclass(frozen=True)
@@ -262,24 +267,20 @@ class Recipe:
     source: str = ""
 
 
-def _require_positive(config, *names):
-    for name in names:
-        if getattr(config, name) < 1:
-            raise ValueError(f"`{name}` must be at least 1. Received: {name}={getattr(config, name)!r}.")
+def change_recipe(recipe: Recipe, assignments: Sequence[str]) -> Recipe:
+    """Applies command-line assignments such as `training.steps=500`; see `zoo.config_values.override`.
 
-
-def _require_zero_or_more(config, *names):
-    for name in names:
-        if not 0 <= getattr(config, name) < math.inf:
-            raise ValueError(f"`{name}` must be 0 or more. Received: {name}={getattr(config, name)!r}.")
-
-
-def _require_rate(config, *names):
-    for name in names:
-        if not 0 <= getattr(config, name) < 1:
-            raise ValueError(f"`{name}` must lie in [0, 1). Received: {name}={getattr(config, name)!r}.")
-
-
-def _require_choice(config, name, choices):
-    if getattr(config, name) not in choices:
-        raise ValueError(f"`{name}` must be one of {', '.join(choices)}. Received: {name}={getattr(config, name)!r}.")
+    With other steps, warm-up and cool-down keep their shares of the run, unless they are assigned too. Noam's rate,
+    whose peak depends on the warm-up, keeps that.
+    """
+    given = {name.strip(): text for name, _, text in (assignment.partition("=") for assignment in assignments)}
+    settings = recipe.training
+    try:
+        share = int(given["training.steps"].replace("_", "")) / settings.steps
+        peak = settings.peak_learning_rate or float(given.get("training.peak_learning_rate", 0))
+    except (KeyError, ValueError):  # `override` reports an invalid number.
+        return override(recipe, assignments)
+    scaled = [f"training.cooldown_steps={round(settings.cooldown_steps * share)}"]
+    if peak:
+        scaled.append(f"training.warmup_steps={max(1, round(settings.warmup_steps * share))}")
+    return override(recipe, [*scaled, *assignments])

@@ -23,11 +23,9 @@ def from_dict(config: typing.Any, values: typing.Mapping) -> typing.Any:
     config_class = config if isinstance(config, type) else type(config)
     if not isinstance(values, typing.Mapping):
         raise ValueError(f"{config_class.__name__} must be an object of named values. Received: {values!r}.")
-    fields = {f.name: f for f in dataclasses.fields(config_class)}
     known = {}
     for name, value in values.items():
-        _check_name(name, fields, config_class.__name__)
-        kind = _kind(config, fields[name])
+        kind = _kind(config, name, config_class.__name__)
         known[name] = from_dict(kind, value) if dataclasses.is_dataclass(kind) else _typed(name, value, kind)
     return config_class(**known)
 
@@ -44,37 +42,29 @@ def override(config: typing.Any, assignments: typing.Iterable[str]) -> typing.An
         path, separator, text = (part.strip() for part in assignment.partition("="))
         if not separator:
             raise ValueError(f"Expected NAME=VALUE. Received: {assignment!r}. Example: training.steps=500.")
-        _assign(values, config, path.split("."), text, path)
+        group, kind, names = values, config, path.split(".")
+        for name, following in zip(names, names[1:]):
+            kind, group = _kind(kind, name, path), group[name]
+            if not dataclasses.is_dataclass(kind):
+                raise ValueError(f"`{name}` is a value and has no field {following!r}. Received: {path}.")
+        kind = _kind(kind, names[-1], path)
+        if dataclasses.is_dataclass(kind):
+            settings = ", ".join(f"{path}.{f.name}" for f in dataclasses.fields(kind))
+            raise ValueError(f"`{path}` is a group of settings; set one of them: {settings}.")
+        group[names[-1]] = _parse(path, text, kind)
     # Checked together, so that the order of assignments does not matter.
     return from_dict(config, values)
 
 
-def _kind(config, field):
-    """The type of a field; of a group of fields, that of the group in this very configuration."""
-    value = getattr(config, field.name, None)
-    return type(value) if dataclasses.is_dataclass(value) else field.type
-
-
-def _assign(values, config, path, text, full_path):
-    fields = {f.name: f for f in dataclasses.fields(config)}
-    _check_name(path[0], fields, full_path)
-    kind = _kind(config, fields[path[0]])
-    if dataclasses.is_dataclass(kind):
-        if len(path) == 1:
-            names = ", ".join(f"{full_path}.{f.name}" for f in dataclasses.fields(kind))
-            raise ValueError(f"`{full_path}` is a group of settings; set one of them: {names}.")
-        _assign(values[path[0]], kind, path[1:], text, full_path)
-    else:
-        if len(path) > 1:
-            raise ValueError(f"`{path[0]}` is a value and has no field {path[1]!r}. Received: {full_path}.")
-        values[path[0]] = _parse(full_path, text, kind)
-
-
-def _check_name(name, fields, where):
-    if name not in fields:
-        close = difflib.get_close_matches(name, fields, 1)
+def _kind(config, name, where):
+    """Returns the type of a field; of a group of fields, that of the group in this very configuration."""
+    kinds = {f.name: f.type for f in dataclasses.fields(config)}
+    if name not in kinds:
+        close = difflib.get_close_matches(name, kinds, 1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise ValueError(f"Unknown field {name!r} in {where}.{hint} Known fields: {', '.join(fields)}.")
+        raise ValueError(f"Unknown field {name!r} in {where}.{hint} Known fields: {', '.join(kinds)}.")
+    value = getattr(config, name, None)
+    return type(value) if dataclasses.is_dataclass(value) else kinds[name]
 
 
 def _parse(name, text, kind):

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from keras_transformer.decoding import candidates, hypotheses
+from keras_transformer.decoding import candidates, failures, hypotheses
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE, Hypotheses, Step
 from keras_transformer.decoding.loop import search_loop
 
@@ -90,7 +90,10 @@ def beam_search(
         `Hypotheses`, best first. They do not depend on the other sentences of the batch.
 
     Raises:
-        ValueError: If an argument, the logits or the returned state do not fit.
+        ValueError: If an argument, the logits or the returned state do not fit; or, in an eager call, if logits are
+            NaN, +inf or all -inf. A TensorFlow graph fails with `InvalidArgumentError` then. Under XLA and in compiled
+            calls on JAX the scores of the sentence are NaN, and its lengths the number of steps until then.
+            `keras_transformer.set_value_checks(False)` turns this check off.
     """
     hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
     _check(beam_size, num_return, length_penalty)
@@ -101,7 +104,7 @@ def beam_search(
 
     def advance(index, search, state):
         beams, limits = search.beams, search.limits
-        logits, state = hypotheses.call_step(step, ops.reshape(beams.tokens, (-1,)), state, index, end_id)
+        logits, state = hypotheses.call_step(step, ops.reshape(beams.tokens, (-1,)), state, index, start_id, end_id)
         normalizer = candidates.log_normalizer(logits)
         best = candidates.best_tokens(logits, normalizer, beam_size, never | {end_id} - {None})
         extended, rows = _extend(beams, *best, index)
@@ -118,6 +121,7 @@ def beam_search(
             )
             admitted = ops.logical_or(ended.log_probs >= extended.log_probs[:, -1:], last)
         finished = _finish(ended, admitted, search.finished, index + 1, length_penalty)
+        finished = failures.add_failures(finished, normalizer, hypotheses.possible(beams.log_probs), index)
         if beam_size > 1:
             state = hypotheses.take_rows(state, rows)
         done = _done(extended, finished, index + 1, limits, length_penalty)
@@ -125,10 +129,10 @@ def beam_search(
         beams = extended._replace(log_probs=ops.where(open_, extended.log_probs, IMPOSSIBLE))
         return _Search(limits, beams, finished), state
 
-    return search_loop(
+    found = search_loop(
         advance,
         lambda search: ops.any(hypotheses.possible(search.beams.log_probs), axis=-1),
-        lambda search: search.finished,
+        lambda search: failures.mark_failures(search.finished),
         _Search(
             limits,
             _first_beams(batch, beam_size, width, start_id, pad_id),
@@ -136,6 +140,7 @@ def beam_search(
         ),
         state,
     )
+    return failures.check_failures(found)
 
 
 def _first_beams(batch, beam_size, width, start_id, pad_id):
@@ -211,14 +216,7 @@ def _select(tensor, rows, like):
 
 
 def _check(beam_size, num_return, alpha):
-    if beam_size != int(beam_size) or beam_size < 1:
-        raise ValueError(
-            f"`beam_size` must be an integer of at least 1. Received: beam_size={beam_size}. Usual values are 4 to 8."
-        )
-    if num_return != int(num_return) or not 1 <= num_return <= beam_size:
-        raise ValueError(
-            f"`num_return` must lie between 1 and beam_size={beam_size}. Received: num_return={num_return}. "
-            "Use a wider beam."
-        )
+    hypotheses.check_count("beam_size", beam_size, 1, fix="Usual values are 4 to 8.")
+    hypotheses.check_count("num_return", num_return, 1, beam_size, fix="Its most is `beam_size`: use a wider beam.")
     if not math.isfinite(alpha):
         raise ValueError(f"`length_penalty` must be finite. Received: length_penalty={alpha}. Use 0 for none.")

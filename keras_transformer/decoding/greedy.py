@@ -41,7 +41,8 @@ def greedy_search(
         `Hypotheses` with N = 1; scores are log-probabilities. They do not depend on the other sentences.
 
     Raises:
-        ValueError: If an argument, the logits or the returned state do not fit.
+        ValueError: If an argument, the logits or the returned state do not fit; for logits that are NaN, +inf or all
+            -inf see `beam_search`.
     """
     hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
     limits, width = hypotheses.resolve_limits(max_lengths, max_length)

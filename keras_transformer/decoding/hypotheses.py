@@ -18,7 +18,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.ops.values import known_values
+from keras_transformer.ops.values import known_values, trusted_ids
 
 Step = Callable[[Any, Any, Any], tuple[Any, Any]]
 
@@ -68,6 +68,14 @@ def check_tokens(**token_ids: int | None) -> None:
             )
 
 
+def check_count(name: str, count: Any, least: int, most: int | None = None, fix: str = "") -> None:
+    """Raises `ValueError` unless `count` is an integer from `least` to `most`."""
+    whole = isinstance(count, (int, np.integer)) and not isinstance(count, bool)
+    if not whole or count < least or (most is not None and count > most):
+        span = f"of at least {least}" if most is None else f"from {least} to {most}"
+        raise ValueError(f"`{name}` must be an integer {span}. Received: {name}={count!r}. {fix}".rstrip())
+
+
 def resolve_limits(max_lengths: Any, max_length: Any) -> tuple[Any, Any]:
     """Checks both limits and combines them.
 
@@ -76,7 +84,14 @@ def resolve_limits(max_lengths: Any, max_length: Any) -> tuple[Any, Any]:
         known, else (in a TensorFlow graph) a scalar tensor.
     """
     known = known_values(max_lengths)
-    max_lengths = ops.cast(ops.convert_to_tensor(max_lengths), "int32")
+    max_lengths = ops.convert_to_tensor(max_lengths)
+    dtype = keras.backend.standardize_dtype(max_lengths.dtype)
+    if "int" not in dtype and 0 not in max_lengths.shape:  # No numbers are floats in NumPy.
+        raise ValueError(
+            "`max_lengths` must be integers [B], the most tokens of each sentence, its end included. "
+            f"Received: dtype={dtype}. Round the numbers up and cast them to int32."
+        )
+    max_lengths = ops.cast(max_lengths, "int32")
     if len(max_lengths.shape) != 1:
         raise ValueError(
             "`max_lengths` must be integers [B], the most tokens of each sentence, its end included. "
@@ -89,16 +104,14 @@ def resolve_limits(max_lengths: Any, max_length: Any) -> tuple[Any, Any]:
         )
     if max_length is not None:
         width, known = max_length, known_values(max_length)
+        if known is not None:
+            check_count("max_length", known.item(), 1, fix="Leave it out for max(max_lengths).")
     elif known is not None:
         width = known = known.max(initial=1)
     else:
         width = ops.max(max_lengths, initial=1)
     if known is not None:
         width = int(known)
-        if width < 1:
-            raise ValueError(
-                f"`max_length` must be at least 1. Received: max_length={width}. Leave it out for max(max_lengths)."
-            )
     elif keras.backend.backend() != "tensorflow":
         raise ValueError(
             "`max_length` must be a Python integer where `max_lengths` has no values yet (inside jit): "
@@ -107,20 +120,22 @@ def resolve_limits(max_lengths: Any, max_length: Any) -> tuple[Any, Any]:
     return ops.clip(max_lengths, 1, width), width
 
 
-def call_step(step: Step, token_ids: Any, state: Any, index: Any, end_id: int | None) -> tuple[Any, Any]:
+def call_step(step: Step, token_ids: Any, state: Any, index: Any, start_id: int, end_id: int | None) -> tuple[Any, Any]:
     """Calls `step`, checks what it returns, as errors inside loops are obscure, and casts logits to float32."""
-    logits, new_state = step(token_ids, state, index)
+    with trusted_ids():
+        logits, new_state = step(token_ids, state, index)
     if len(logits.shape) != 2 or logits.shape[1] is None or _differ(logits.shape[:1], token_ids.shape):
         raise ValueError(
             "`step` must return logits [rows, V] with a known V. "
             f"Received: logits.shape={tuple(logits.shape)} for token_ids.shape={tuple(token_ids.shape)}. "
             "Drop the step axis and keep one row per token."
         )
-    if end_id is not None and end_id >= logits.shape[-1]:
-        raise ValueError(
-            f"`end_id` must be an index of the vocabulary. Received: end_id={end_id} for logits of shape "
-            f"{tuple(logits.shape)}. Check that tokenizer and model have the same vocabulary."
-        )
+    for name, token_id in (("start_id", start_id), ("end_id", end_id)):
+        if token_id is not None and token_id >= logits.shape[-1]:
+            raise ValueError(
+                f"`{name}` must be an index of the vocabulary. Received: {name}={token_id} for logits of shape "
+                f"{tuple(logits.shape)}. Check that tokenizer and model have the same vocabulary."
+            )
     keras.tree.assert_same_structure(state, new_state)
     return ops.cast(logits, "float32"), keras.tree.map_structure(_same_shape, new_state, state)
 

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_transformer.decoding import candidates, hypotheses
+from keras_transformer.decoding import candidates, failures, hypotheses
 from keras_transformer.decoding.hypotheses import Hypotheses, Step
 from keras_transformer.decoding.loop import search_loop
+from keras_transformer.ops.values import value_checks_enabled
 
 
 class _Path(NamedTuple):
@@ -39,7 +40,7 @@ def follow(
     state = hypotheses.check_state(state, batch)
 
     def advance(index, path, state):
-        logits, state = hypotheses.call_step(step, path.tokens, state, index, end_id)
+        logits, state = hypotheses.call_step(step, path.tokens, state, index, start_id, end_id)
         normalizer = candidates.log_normalizer(logits)
         tokens = ops.cast(choose(logits, normalizer, index, path.sentences), "int32")
         last = index + 1 >= path.limits
@@ -48,6 +49,8 @@ def follow(
             last = ops.logical_or(last, ops.equal(tokens, end_id))
         chosen = candidates.log_probs_of(logits, normalizer, tokens)
         open_ = is_open(path)
+        if value_checks_enabled():  # The log-probability is then NaN, and stays so.
+            last = ops.logical_or(last, failures.unusable(normalizer))
         ids = ops.where(open_[:, None], hypotheses.write_token(path.ids, tokens, index), path.ids)
         log_probs = ops.where(open_, path.log_probs + chosen, path.log_probs)
         lengths = ops.where(ops.logical_and(open_, last), index + 1, path.lengths)
@@ -68,4 +71,4 @@ def follow(
         log_probs=ops.zeros((batch,), dtype="float32"),
         lengths=ops.zeros((batch,), dtype="int32"),
     )
-    return search_loop(advance, is_open, result, start, state)
+    return failures.check_failures(search_loop(advance, is_open, result, start, state))

@@ -58,7 +58,8 @@ def sample(
         `Hypotheses` with N = 1. Scores are the model's own log-probabilities, before temperature, top-k and top-p.
 
     Raises:
-        ValueError: If an argument, the logits or the returned state do not fit.
+        ValueError: If an argument, the logits or the returned state do not fit; for logits that are NaN, +inf or all
+            -inf see `beam_search`.
     """
     hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
     _check(temperature, top_k, top_p, seed, uniforms)
@@ -101,10 +102,7 @@ def _check(temperature, top_k, top_p, seed, uniforms):
             f"`temperature` must be a finite number above 0. Received: temperature={temperature}. "
             "For the limit 0, the most probable token, call `greedy_search`."
         )
-    if top_k != int(top_k) or top_k < 0:
-        raise ValueError(
-            f"`top_k` must be a count of tokens, or 0 for all. Received: top_k={top_k}. Use 0 to keep all."
-        )
+    hypotheses.check_count("top_k", top_k, 0, fix="Use 0 to keep all tokens.")
     if not 0 < top_p <= 1:
         raise ValueError(f"`top_p` must lie in (0, 1]. Received: top_p={top_p}. Use 1 to keep all.")
     if (seed is None) == (uniforms is None):

@@ -26,7 +26,7 @@ class AttentionHeads(keras.layers.Layer):
         return None
 
     def _scores(self, query, key, query_positions, key_positions):
-        """Computes float32 scores `[B, N, T, S]` of queries `[B, N, T, H]` and keys `[B * N, S, H]`.
+        """Computes scores `[B, N, T, S]`, at least float32, of queries `[B, N, T, H]` and keys `[B * N, S, H]`.
 
         An override may use weights. All scores are then computed at once, not in blocks.
         """
@@ -42,7 +42,7 @@ class AttentionHeads(keras.layers.Layer):
         scores = self._scores(query, keys, seen.query_positions, seen.key_positions)
         bias, mask = self._bias(seen.query_positions, seen.key_positions), seen.rows()
         if bias is not None:
-            scores = scores + ops.cast(bias, "float32")
+            scores = scores + ops.cast(bias, scores.dtype)
         heads, weights = attend(scores, values, mask, self.dropout_layer if dropping else None)
         return heads, weights, None if seen.every_query_sees else masks.visible_rows(mask)
 
@@ -62,6 +62,20 @@ class AttentionHeads(keras.layers.Layer):
         heads = ops.reshape(projected, (rows, steps, self.num_heads, dense.units // self.num_heads))
         return ops.transpose(heads, (0, 2, 1, 3))
 
+    def _project_out(self, heads, query, visible, packing):
+        """Merges heads `[B, N, T, H]` and projects them to outputs `[B, T, *]`, zero where no key is visible."""
+        rows, _, steps = ops.shape(heads)[:3]
+        heads = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (rows, steps, self.num_heads * self.value_dim))
+        heads = heads if packing is None else packing.pack(heads)
+        outputs = self.output_dense(heads * self.gate_dense(query) if self.use_gate else heads)
+        if visible is not None and self.use_bias:
+            # Queries that see no key in any head give zeros, not the bias of the output projection.
+            visible = ops.any(visible, axis=1)
+            if packing is not None:
+                visible = packing.pack(ops.cast(ops.broadcast_to(visible, (rows, steps, 1)), outputs.dtype)) > 0
+            outputs = ops.where(visible, outputs, ops.zeros((), outputs.dtype))
+        return outputs
+
     def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
         """Merges the masks of all arguments to one `[B, N, T, S]`; None if there is none."""
         (batch, _, steps, _), key_steps = query_heads.shape, keys.shape[1]
@@ -72,3 +86,16 @@ class AttentionHeads(keras.layers.Layer):
         if attention_mask is not None:
             attention_mask = masks.attention_mask(attention_mask, (batch, self.num_heads, steps, key_steps))
         return masks.merge(padding, attention_mask)
+
+    def _check_flash(self, return_scores):
+        """Raises `ValueError` if flash attention cannot do what is requested."""
+        if self.flash_attention and return_scores:
+            raise ValueError(
+                "Flash attention has no attention weights to return. "
+                "Received: flash_attention=True, return_attention_scores=True. Leave out one of them."
+            )
+        if self.flash_attention and type(self)._scores is not AttentionHeads._scores:
+            raise ValueError(
+                "Flash attention cannot use other scores than dot products. "
+                f"Received: flash_attention=True in {type(self).__name__}, which overrides `_scores`. Leave it out."
+            )

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.ops import masks
 from keras_transformer.ops.attention import MASKED_SCORE, softmax
+from keras_transformer.ops.precision import at_least_float32
 from keras_transformer.ops.values import check_dense
 
 
@@ -55,7 +56,7 @@ class AttentionPooling(keras.layers.Layer):
         batch, steps, width = ops.shape(inputs)
         heads = ops.reshape(inputs, (batch, steps, *self.query.shape))
         scores = ops.einsum("btnh,nh->bnt", heads, ops.cast(self.query, heads.dtype)) * self.query.shape[1] ** -0.5
-        scores = ops.cast(scores, "float32")  # Half precision loses long averages.
+        scores = at_least_float32(scores)  # Half precision loses long averages.
         if mask is not None:
             scores = ops.where(mask[:, None, :], scores, MASKED_SCORE)
         weights = ops.cast(softmax(scores), heads.dtype)

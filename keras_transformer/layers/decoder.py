@@ -16,7 +16,7 @@ class Decoder(TransformerStack):
     Args:
         num_layers: Blocks N.
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
-            normalize_first, epsilon: Arguments of every `DecoderBlock`.
+            normalize_first, epsilon: Arguments of every `DecoderBlock`. Others that a `block_class` adds go to it too.
         skip_padding: Whether the blocks compute only the real steps of inputs and memory; see `Encoder`. No effect with
             a cache.
         remat: Whether the backward pass computes each block again; see `Encoder`. No effect with a cache.
@@ -76,11 +76,6 @@ class Decoder(TransformerStack):
             use_causal_mask=use_causal_mask,
             cache_index=cache_index,
         )
-
-    def cross_attention_scores(self, inputs, memory, inputs_mask=None, memory_mask=None, layer: int = -1):
-        """Returns the cross-attention weights of one block, float32 `[B, N, T, S]`, as used for word alignment."""
-        arguments = {"inputs_mask": inputs_mask, "memory_mask": memory_mask}
-        return self(inputs, memory, return_attention_scores=True, **arguments)[1][layer].cross_attention
 
     def init_cache(self, memory, length: int, num_beams: int = 1) -> tuple[BlockCache, ...]:
         """Returns one cache per block: the memory `[B, S, D']` projected once, room for `length` steps of K beams."""

@@ -42,11 +42,8 @@ class DecoderBlock(TransformerBlock):
             or a mask has the wrong shape or type.
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.cross_attention_residual = self._make_residual("cross_attention_residual")
-
     def build(self, inputs_shape, memory_shape=None):
+        self.cross_attention_residual = self._make_residual("cross_attention_residual")
         self._build_common(inputs_shape)
         self.cross_attention = self._make_attention(inputs_shape[-1], "cross_attention")
         self.cross_attention.build(inputs_shape, memory_shape or inputs_shape)

@@ -1,5 +1,7 @@
 """Dense layer with an exact bias gradient in half precision."""
 
+import warnings
+
 import keras
 from keras import ops
 
@@ -22,7 +24,7 @@ class Dense(keras.layers.Dense):
         # As one matrix, TensorFlow computes product, bias and ReLU at once.
         x = ops.matmul(ops.reshape(inputs, (-1, inputs.shape[-1])), self.kernel)
         if self.bias is not None:
-            whole = keras.backend.standardize_dtype(x.dtype) == "float32"
+            whole = keras.backend.standardize_dtype(x.dtype) in ("float32", "float64")
             x = ops.add(x, self.bias) if whole else _add(x, ops.cast(self.bias, x.dtype))
         x = x if self.activation is None else self.activation(x)
         return ops.reshape(x, (*ops.shape(inputs)[:-1], x.shape[-1]))
@@ -31,6 +33,15 @@ class Dense(keras.layers.Dense):
         check_mode(self, mode)
         # Keras accepts its own class only; quantisation works the same for this subclass.
         super().quantize(mode, type_check=type_check and type(self) is not Dense, config=config)
+
+    def save_own_variables(self, store):
+        if self.lora_enabled:
+            warnings.warn(
+                "The file holds kernels with LoRA merged in: a model loaded from it has no LoRA, nothing in it is "
+                "frozen, and its optimizer starts anew. To train it further with LoRA, call `enable_lora` again.",
+                stacklevel=2,
+            )
+        super().save_own_variables(store)
 
     def load_own_variables(self, store):
         # Keras rebuilds a layer inside another one without its quantisation.

@@ -14,7 +14,7 @@ class Encoder(TransformerStack):
     Args:
         num_layers: Blocks N.
         num_heads, intermediate_dim, dropout, attention_dropout, activation_dropout, activation,
-            normalize_first, epsilon: Arguments of every `EncoderBlock`.
+            normalize_first, epsilon: Arguments of every `EncoderBlock`. Others that a `block_class` adds go to it too.
         skip_padding: Whether the blocks compute only the real steps of the mask; outputs at padding are then zeros.
             Saves time in wide models where a fifth or more is padding. TensorFlow only, not under XLA: `compile` leaves
             it out.

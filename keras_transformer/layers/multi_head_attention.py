@@ -68,8 +68,8 @@ class MultiHeadAttention(AttentionHeads):
 
     Returns:
         Float `[B, T, output_shape]`; with `return_attention_scores` also the softmax weights before dropout,
-        float32 `[B, N, T, S]`; with a cache that is written also the new cache, last. A query that sees no
-        key has zeros as output and passes back no gradient.
+        float32 `[B, N, T, S]`, float64 in a float64 layer; with a cache that is written also the new cache, last. A
+        query that sees no key has zeros as output and passes back no gradient.
 
     Raises:
         ValueError: If sizes are not positive, a width is unknown, `value` or `cache_index` is missing, a mask has the
@@ -276,16 +276,7 @@ class MultiHeadAttention(AttentionHeads):
                 "`value` is required unless a `cache` is read. Received: value=None, cache=None. "
                 "For self-attention call `layer(x, x)`."
             )
-        if self.flash_attention and return_scores:
-            raise ValueError(
-                "Flash attention has no attention weights to return. "
-                "Received: flash_attention=True, return_attention_scores=True. Leave out one of them."
-            )
-        if self.flash_attention and type(self)._scores is not AttentionHeads._scores:
-            raise ValueError(
-                "Flash attention cannot use other scores than dot products. "
-                f"Received: flash_attention=True in {type(self).__name__}, which overrides `_scores`. Leave it out."
-            )
+        self._check_flash(return_scores)
         if not self._axes.plain and not (cache is None and packing is None):
             raise ValueError(
                 "Caches and packed inputs need inputs [batch, steps, width]. "
@@ -296,16 +287,3 @@ class MultiHeadAttention(AttentionHeads):
 
     def _dense(self, units, name, **keywords):
         return self._options.dense(units, name, self.dtype_policy, **keywords)
-
-    def _project_out(self, heads, query, visible, packing):
-        rows, _, steps = ops.shape(heads)[:3]
-        heads = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (rows, steps, self.num_heads * self.value_dim))
-        heads = heads if packing is None else packing.pack(heads)
-        outputs = self.output_dense(heads * self.gate_dense(query) if self.use_gate else heads)
-        if visible is not None and self.use_bias:
-            # Queries that see no key in any head give zeros, not the bias of the output projection.
-            visible = ops.any(visible, axis=1)
-            if packing is not None:
-                visible = packing.pack(ops.cast(ops.broadcast_to(visible, (rows, steps, 1)), outputs.dtype)) > 0
-            outputs = ops.where(visible, outputs, ops.zeros((), outputs.dtype))
-        return outputs

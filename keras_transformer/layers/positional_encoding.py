@@ -4,15 +4,16 @@ import keras
 from keras import ops
 
 from keras_transformer.ops.positions import sinusoidal_encoding
-from keras_transformer.ops.values import check_dense
+from keras_transformer.ops.precision import at_least_float32
+from keras_transformer.ops.values import check_dense, check_positions
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class PositionalEncoding(keras.layers.Layer):
     """Adds sinusoidal positions (Vaswani et al. 2017, section 3.5): `y[b, t] = x[b, t] + PE(start_index + t)`.
 
-    Encoding and sum are computed in float32 whatever the dtype policy, since bfloat16 cannot tell position 256
-    from 257, and cast last. There is no table and no maximum length.
+    Encoding and sum are computed in float32 at least, whatever the dtype policy, since bfloat16 cannot tell position
+    256 from 257, and cast last. There is no table and no maximum length.
 
     Call arguments:
         inputs: Float `[B, T, D]`, D even; its mask is kept.
@@ -35,8 +36,8 @@ class PositionalEncoding(keras.layers.Layer):
     def call(self, inputs, start_index=0):
         check_dense(inputs)
         positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")
-        encoding = ops.cast(self._encode(positions, inputs.shape[-1]), "float32")
-        return ops.cast(ops.cast(inputs, "float32") + encoding, inputs.dtype)
+        encoding, outputs = self._encode(positions, inputs.shape[-1]), at_least_float32(inputs)
+        return ops.cast(outputs + ops.cast(encoding, outputs.dtype), inputs.dtype)
 
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask
@@ -61,8 +62,10 @@ class LearnedPositionalEncoding(PositionalEncoding):
         start_index: Integer scalar, the position of the first step.
 
     Raises:
-        ValueError: If D is unknown, `inputs` is a ragged tensor or a known T is longer than the table. Positions past
-            its end that are known only at run time get the last row.
+        ValueError: If D is unknown, `inputs` is a ragged tensor, a known T is longer than the table, or an eager call
+            has a position past its end. A TensorFlow graph fails with `InvalidArgumentError` then; under XLA and in
+            compiled calls on JAX such positions get the last row. `keras_transformer.set_value_checks(False)` turns the
+            checks at run time off.
     """
 
     def __init__(self, max_length: int, embeddings_initializer="uniform", **kwargs):
@@ -85,7 +88,11 @@ class LearnedPositionalEncoding(PositionalEncoding):
         )
 
     def call(self, inputs, start_index=0):
+        check_dense(inputs)
         self._check_steps(inputs.shape)
+        steps = ops.shape(inputs)[1]
+        if not (isinstance(steps, int) and isinstance(start_index, int) and start_index == 0):
+            start_index = check_positions(start_index, steps, self.max_length)
         return super().call(inputs, start_index)
 
     def compute_output_shape(self, inputs_shape):

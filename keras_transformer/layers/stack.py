@@ -14,12 +14,27 @@ _LAYER_ARGUMENTS = ("name", "dtype", "trainable", "autocast")
 class TransformerStack(keras.layers.Layer):
     """Base class of Encoder and Decoder, which set `block_class`: N blocks and, in pre-norm, a final normalisation.
 
-    It passes all arguments but its own to every block, so that another `block_class` with other arguments works too.
+    Further arguments go to every block, so that a `block_class` may have arguments of its own besides these.
     """
 
     block_class = None
 
-    def __init__(self, num_layers: int, *block_args, skip_padding: bool = False, remat: bool = False, **kwargs):
+    def __init__(
+        self,
+        num_layers: int,
+        num_heads: int,
+        intermediate_dim: int,
+        dropout: float = 0.0,
+        attention_dropout: float = 0.0,
+        activation_dropout: float = 0.0,
+        activation="relu",
+        normalize_first: bool = False,
+        epsilon: float = 1e-6,
+        *,
+        skip_padding: bool = False,
+        remat: bool = False,
+        **kwargs,
+    ):
         super().__init__(**{name: kwargs.pop(name) for name in _LAYER_ARGUMENTS if name in kwargs})
         if not isinstance(num_layers, int) or num_layers < 1:
             raise ValueError(f"`num_layers` must be a positive integer. Received: num_layers={num_layers!r}.")
@@ -33,7 +48,19 @@ class TransformerStack(keras.layers.Layer):
         self.remat = remat
         self.supports_jit = not skip_padding  # Keras then trains without XLA, with a warning if `jit_compile` is set.
         self.supports_masking = True
-        first = self.block_class(*block_args, **kwargs, dtype=self.dtype_policy, name="block_0")
+        first = self.block_class(
+            num_heads=num_heads,
+            intermediate_dim=intermediate_dim,
+            dropout=dropout,
+            attention_dropout=attention_dropout,
+            activation_dropout=activation_dropout,
+            activation=activation,
+            normalize_first=normalize_first,
+            epsilon=epsilon,
+            **kwargs,
+            dtype=self.dtype_policy,
+            name="block_0",
+        )
         own = super().get_config()
         self._block_config = {name: value for name, value in first.get_config().items() if name not in own}
         self.blocks = [first] + [

@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.ops.quantization import check_mode, is_quantized
+from keras_transformer.ops.values import check_token_ids
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -27,14 +28,17 @@ class TokenEmbedding(keras.layers.Layer):
         scale: Whether rows are scaled by s = sqrt(D), as published in 2017; BERT's are not.
 
     Call arguments:
-        token_ids: Integers `[B, T]`; a `tf.RaggedTensor` gives a ragged tensor, which few layers accept: call its
-            `to_tensor()` first.
+        inputs: Token ids, integers `[B, T]`; a `tf.RaggedTensor` gives a ragged tensor, which few layers accept: call
+            its `to_tensor()` first. With `reverse`, vectors `[..., D]`, whose mask is kept.
+        reverse: Whether to compute logits, as `logits` does; the name is that of `keras.layers.ReversibleEmbedding`.
 
     Returns:
-        Float `[B, T, D]`.
+        Float `[B, T, D]`; with `reverse`, logits `[..., V]`.
 
     Raises:
-        ValueError: If a size is not positive.
+        ValueError: If a size is not positive, or an eager call gets an id outside of `[0, V)`. A TensorFlow graph fails
+            with `InvalidArgumentError` then; compiled calls give NaN on JAX, and an unspecified row under XLA in
+            TensorFlow. `keras_transformer.set_value_checks(False)` turns the checks off.
     """
 
     def __init__(
@@ -46,7 +50,7 @@ class TokenEmbedding(keras.layers.Layer):
         scale: bool = True,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(**{"autocast": False, **kwargs})  # Logits have the dtype of the vectors.
         for name, size in (("vocabulary_size", vocabulary_size), ("hidden_dim", hidden_dim)):
             if not isinstance(size, int) or size < 1:
                 raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
@@ -65,23 +69,48 @@ class TokenEmbedding(keras.layers.Layer):
         )
         self.embeddings_scale = None
 
-    def call(self, token_ids):
-        token_ids = ops.cast(token_ids, "int32")
+    def __call__(self, inputs, *args, reverse=False, **kwargs):
+        if reverse:
+            kwargs["reverse"] = True
+        elif "float" in str(getattr(inputs, "dtype", "")):  # As of a `keras.Input` without a dtype.
+            inputs = ops.cast(inputs, "int32")
+        return super().__call__(inputs, *args, **kwargs)
+
+    def call(self, inputs, reverse=False):
+        if reverse:
+            return self._logits(inputs, self.output_kernel())
+        token_ids = ops.cast(check_token_ids("token_ids", inputs, self.vocabulary_size), "int32")
         rows = ops.take(self.embeddings, token_ids, axis=0)
         if self.embeddings_scale is not None:
             rows = ops.cast(rows, "float32") * ops.take(self.embeddings_scale, token_ids, axis=0)[..., None]
         return ops.cast(rows * self.hidden_dim**0.5 if self.scale else rows, self.compute_dtype)
 
     def output_kernel(self) -> Any:
-        """Returns the output matrix `[D, V]` in the compute dtype, which many decoding steps can share."""
+        """Returns the output matrix `[D, V]` in the compute dtype, which many decoding steps can share.
+
+        It has the values that the table has now, so it has no place in a functional model.
+        """
         table = self.embeddings
         if self.embeddings_scale is not None:
             table = ops.cast(table, "float32") * self.embeddings_scale[:, None]
         return ops.transpose(ops.cast(table, self.compute_dtype))
 
     def logits(self, x: Any, output_kernel: Any = None) -> Any:
-        """Computes logits `[..., V]` from vectors `[..., D]`, in their dtype."""
-        kernel = self.output_kernel() if output_kernel is None else output_kernel
+        """Computes logits `[..., V]` from vectors `[..., D]`, in their dtype; also in a functional model.
+
+        Raises:
+            ValueError: If `output_kernel` is given in a functional model.
+        """
+        if isinstance(x, keras.KerasTensor):
+            if output_kernel is not None:
+                raise ValueError(
+                    "In a functional model `output_kernel` would be a constant, the table as it is now. "
+                    f"Received: output_kernel of shape {tuple(output_kernel.shape)}. Leave it out."
+                )
+            return self(x, reverse=True)
+        return self._logits(x, self.output_kernel() if output_kernel is None else output_kernel)
+
+    def _logits(self, x, kernel):
         flat = ops.matmul(ops.reshape(x, (-1, self.hidden_dim)), ops.cast(kernel, x.dtype))
         return ops.reshape(flat, (*ops.shape(x)[:-1], self.vocabulary_size))
 
@@ -104,11 +133,17 @@ class TokenEmbedding(keras.layers.Layer):
             self.quantize("int8")
         super().load_own_variables(store)
 
-    def compute_mask(self, token_ids, previous_mask=None):
-        return ops.not_equal(token_ids, 0) if self.mask_zero else None
+    def compute_mask(self, inputs, previous_mask=None):
+        if "float" in str(getattr(inputs, "dtype", "")):
+            return previous_mask  # Of vectors, where the logits have the same steps.
+        return ops.not_equal(inputs, 0) if self.mask_zero else None
 
-    def compute_output_shape(self, inputs_shape):
-        return (*inputs_shape, self.hidden_dim)
+    def compute_output_shape(self, inputs_shape, reverse=False):
+        return (*inputs_shape[:-1], self.vocabulary_size) if reverse else (*inputs_shape, self.hidden_dim)
+
+    def compute_output_spec(self, inputs, reverse=False):
+        shape = self.compute_output_shape(inputs.shape, reverse)
+        return keras.KerasTensor(shape, dtype=inputs.dtype if reverse else self.compute_dtype)
 
     def get_config(self):
         return {

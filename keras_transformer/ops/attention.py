@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops import masks
+from keras_transformer.ops.precision import at_least_float32
 
 MASKED_SCORE = -1e9  # Finite: a row of -inf would be NaN after the softmax.
 
@@ -16,7 +17,8 @@ def dot_product_attention(
 ) -> tuple[Any, Any]:
     """Computes `softmax(Q K^T / sqrt(H)) V` (Vaswani et al. 2017, eq. 1) for each of N heads.
 
-    Axes: B batch, T query steps, S key steps, N heads, H width of a head. The softmax runs in float32.
+    Axes: B batch, T query steps, S key steps, N heads, H width of a head. The softmax runs in float32, that of
+    float64 in float64.
 
     Args:
         query: Float `[B, N, T, H]`.
@@ -27,13 +29,13 @@ def dot_product_attention(
         dropout: Function applied to the weights before they multiply the values.
 
     Returns:
-        The output `[B, N, T, H']` and the weights before dropout, float32 `[B, N, T, S]`.
+        The output `[B, N, T, H']` and the weights before dropout, `[B, N, T, S]` in the precision of the softmax.
     """
     return attend(attention_scores(query, key), value, mask, dropout)
 
 
 def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None = None) -> tuple[Any, Any]:
-    """Computes outputs and weights from float32 scores `[B, N, T, S]`; see `dot_product_attention`."""
+    """Computes outputs and weights from scores `[B, N, T, S]`, float32 or float64; see `dot_product_attention`."""
     if mask is None:
         weights = softmax(scores)
     else:
@@ -43,14 +45,14 @@ def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None =
     output = _matmul(shown if dropout is None else dropout(shown), value)
     if mask is not None:
         visible = masks.visible_rows(mask)
-        weights = ops.where(visible, weights, 0.0)
+        weights = ops.where(visible, weights, ops.zeros((), weights.dtype))
         output = ops.where(visible, output, ops.zeros((), output.dtype))
     return output, weights
 
 
 def attention_scores(query: Any, key: Any) -> Any:
-    """Computes float32 scores `[B, N, T, S]`: dot products divided by the root of the head's width."""
-    return ops.cast(_matmul(widened(scaled(query)), ops.swapaxes(widened(key), -1, -2)), "float32")
+    """Computes scores `[B, N, T, S]`, float32 or float64: dot products divided by the root of the head's width."""
+    return at_least_float32(_matmul(widened(scaled(query)), ops.swapaxes(widened(key), -1, -2)))
 
 
 def scaled(query: Any) -> Any:

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_transformer.ops.attention import MASKED_SCORE, scaled, softmax, widened
 from keras_transformer.ops.masks import visible_rows
+from keras_transformer.ops.precision import at_least_float32
 from keras_transformer.ops.visibility import Visibility
 
 LONG = 2**22  # Query steps times key steps from which blocks cost no time: 2,048 each.
@@ -43,15 +44,15 @@ def blockwise_attention(
     padded = seen.padded(size * count)
 
     def scores_of(queries, keys_transposed, start):
-        """Returns float32 scores `[B * N, t, S]` of a block, and which of its queries `[B * N, t, 1]` see any key."""
-        scores, visible = ops.cast(ops.matmul(widened(queries), keys_transposed), "float32"), None
+        """Returns scores `[B * N, t, S]` of a block, at least float32, and which queries `[B * N, t, 1]` see a key."""
+        scores, visible = at_least_float32(ops.matmul(widened(queries), keys_transposed)), None
         mask = padded.rows(start, size)
         if mask is None and bias is None:
             return scores, visible
         scores = ops.reshape(scores, (batch, heads, size, keys))
         if bias is not None:
             positions = ops.slice(padded.query_positions, (start,), (size,))
-            scores = scores + ops.cast(bias(positions, padded.key_positions), "float32")
+            scores = scores + ops.cast(bias(positions, padded.key_positions), scores.dtype)
         if mask is not None:
             scores = ops.where(mask, scores, MASKED_SCORE)
             visible = ops.broadcast_to(visible_rows(mask), (batch, heads, size, 1))
@@ -80,13 +81,13 @@ def blockwise_attention(
                 weights = softmax(scores)
                 of_outputs = _hidden(_steps(upstream, start, size), visible)
                 of_value = of_value + _outer(of_outputs, ops.cast(weights, value.dtype))
-                of_weights = weights * ops.cast(ops.matmul(of_outputs, values_transposed), "float32")
+                of_weights = weights * at_least_float32(ops.matmul(of_outputs, values_transposed))
                 of_scores = of_weights - weights * ops.sum(of_weights, axis=-1, keepdims=True)
                 of_scores = ops.cast(of_scores, query.dtype)
                 of_query = ops.slice_update(of_query, (0, start, 0), ops.matmul(of_scores, key))
                 return start + size, of_query, of_key + _outer(queries, of_scores), of_value
 
-            sums = [ops.zeros(ops.shape(x), "float32") for x in (keys_transposed, values_transposed)]
+            sums = [at_least_float32(ops.zeros_like(x)) for x in (keys_transposed, values_transposed)]
             of_query, *sums = _loop(size * count, backward, ops.zeros_like(query), *sums)
             return of_query, *(ops.cast(ops.swapaxes(x, 1, 2), value.dtype) for x in sums)
 
@@ -130,8 +131,8 @@ def _hidden(x, visible):
 
 
 def _outer(x, y):
-    """Sums `[R, T, H]` times `[R, T, S]` over steps to float32 `[R, H, S]`; transposes the smaller one."""
-    return ops.cast(ops.matmul(ops.swapaxes(x, 1, 2), y), "float32")
+    """Sums `[R, T, H]` times `[R, T, S]` over steps to `[R, H, S]`, float32 or float64; transposes the smaller one."""
+    return at_least_float32(ops.matmul(ops.swapaxes(x, 1, 2), y))
 
 
 def _loop(end, body, *carried):

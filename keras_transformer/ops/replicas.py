@@ -21,6 +21,14 @@ def sum_over_replicas(value: Any) -> Any:
     return _context().all_reduce("sum", value)
 
 
+def strategy_of(model: keras.Model) -> Any:
+    """Returns the `tf.distribute` strategy in whose scope a model was made; None if there was none."""
+    import tensorflow as tf
+
+    strategy = model.distribute_strategy
+    return strategy if isinstance(strategy, tf.distribute.Strategy) else None  # TensorFlow's default is not one.
+
+
 def spans_processes(strategy: Any) -> bool:
     """Returns whether a `tf.distribute` strategy trains in several processes."""
     import tensorflow as tf

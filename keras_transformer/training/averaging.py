@@ -17,19 +17,21 @@ def average_arrays(
             `model.get_weights()` returns them, all with the same shapes.
 
     Returns:
-        The means, each in the dtype of the first checkpoint: a dictionary, or a list for `model.set_weights`.
+        The means, each in the dtype of the first checkpoint, integers rounded to the nearest: a dictionary, or a list
+        for `model.set_weights`.
 
     Raises:
         ValueError: If there is no checkpoint, one is neither a mapping nor a list of arrays, or names or shapes
-            differ; the message names the array.
+            differ, or int8 arrays, which are quantised weights; the message names the array.
     """
-    totals, dtypes, count, named = {}, {}, 0, True
+    totals, dtypes, quantised, count, named = {}, {}, {}, 0, True
     for checkpoint in checkpoints:
         arrays = _by_name(checkpoint)
         if not count:
             named = isinstance(checkpoint, Mapping)
             totals = {name: np.zeros(array.shape, "float64") for name, array in arrays.items()}
             dtypes = {name: array.dtype for name, array in arrays.items()}
+            quantised = {name: array for name, array in arrays.items() if array.dtype == "int8"}
         for name in sorted(totals.keys() ^ arrays.keys(), key=str):
             raise ValueError(f"All checkpoints must hold the same arrays. {name!r} is not in all of them.")
         for name, array in arrays.items():
@@ -38,12 +40,21 @@ def average_arrays(
                     f"All checkpoints must agree on shapes. Received for {name!r}: {array.shape}, "
                     f"where the first has {totals[name].shape}."
                 )
+            if name in quantised and not np.array_equal(array, quantised[name]):
+                raise ValueError(
+                    "Quantised weights have no mean, as each checkpoint has scales of its own. "
+                    f"Received for {name!r}: different int8 arrays. Average the checkpoints, then quantise the mean."
+                )
             totals[name] += array
         count += 1
     if not count:
         raise ValueError("At least one checkpoint is needed to take an average. Received none.")
-    means = {name: (total / count).astype(dtypes[name]) for name, total in totals.items()}
+    means = {name: _converted(total / count, dtypes[name]) for name, total in totals.items()}
     return means if named else list(means.values())
+
+
+def _converted(mean, dtype):
+    return (np.rint(mean) if np.issubdtype(dtype, np.integer) else mean).astype(dtype)
 
 
 def _by_name(checkpoint):

@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 
+from keras_transformer.ops.sublayers import sublayers
+
 
 def enable_lora(layer: keras.layers.Layer, rank: int, alpha: float | None = None) -> list[keras.layers.Dense]:
     """Freezes a layer and enables LoRA in all dense layers inside it (Hu et al. 2022).
@@ -10,7 +12,8 @@ def enable_lora(layer: keras.layers.Layer, rank: int, alpha: float | None = None
         W' = W + alpha / rank A B,  A [in, rank], B [rank, out] = 0
 
     Calls Keras's own `Dense.enable_lora` for the dense layers of all attention and feed-forward layers inside. `.keras`
-    and weights files hold W', which a model without LoRA can load; `merged_kernel` returns it too.
+    and weights files hold W', which a model without LoRA can load; `merged_kernel` returns it too. A loaded model has
+    no LoRA: nothing is frozen in it, and its optimizer starts anew. Saving warns of this.
 
     Args:
         layer: A built layer or model, such as an `Encoder`. Call it before `compile`.
@@ -26,7 +29,7 @@ def enable_lora(layer: keras.layers.Layer, rank: int, alpha: float | None = None
     """
     if not isinstance(rank, int) or rank < 1:
         raise ValueError(f"`rank` must be a positive integer. Received: rank={rank!r}.")
-    found = [sublayer for sublayer in layer._flatten_layers() if isinstance(sublayer, keras.layers.Dense)]
+    found = [sublayer for sublayer in sublayers(layer, include_self=True) if isinstance(sublayer, keras.layers.Dense)]
     if not found or not all(dense.built for dense in found) or any(dense.lora_enabled for dense in found):
         raise ValueError(
             "`layer` must be built, have dense layers inside and no LoRA yet. "
@@ -42,7 +45,8 @@ def enable_lora(layer: keras.layers.Layer, rank: int, alpha: float | None = None
 
 def merged_kernel(dense: keras.layers.Dense) -> np.ndarray:
     """Returns the float32 kernel of a dense layer, with its LoRA matrices merged in."""
-    kernel = np.asarray(dense._kernel, "float32")
+    # `dense.kernel` has them merged, but in the compute dtype.
+    [kernel] = [np.asarray(weight, "float32") for weight in dense.weights if weight.name == "kernel"]
     if not dense.lora_enabled:
         return kernel
     scale = np.float32(dense.lora_alpha / dense.lora_rank)

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops.replicas import num_replicas, sum_over_replicas
+from keras_transformer.ops.values import check_labels
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -25,15 +26,17 @@ class TokenCrossEntropy(keras.losses.Loss):
             (gradient accumulation).
 
     Call arguments:
-        y_true: Integers `[B, T]`.
+        y_true: Integers `[B, T]` or, as in Keras, `[B, T, 1]`: `pad_id` or classes in `[0, V)`.
         y_pred: Logits `[B, T, V]`; any float dtype, computed in float32.
-        sample_weight: Optional weights, `[B]` or `[B, T]`.
+        sample_weight: Optional weights, `[B]`, `[B, 1]` or `[B, T]`, or with a last axis of 1 as the labels.
 
     Returns:
         Float32 scalar; 0 if there is no real token.
 
     Raises:
-        ValueError: If shapes do not fit or the smoothing is outside [0, 1).
+        ValueError: If shapes do not fit, the smoothing is outside [0, 1), or an eager call gets labels outside of
+            `[0, V)` other than `pad_id`. A TensorFlow graph fails with `InvalidArgumentError` then; under XLA, in
+            compiled calls on JAX and after `keras_transformer.set_value_checks(False)` the loss is NaN.
     """
 
     def __init__(
@@ -54,23 +57,21 @@ class TokenCrossEntropy(keras.losses.Loss):
 
     def __call__(self, y_true, y_pred, sample_weight=None):
         y_true, y_pred = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
+        if keras.backend.standardize_dtype(y_true.dtype) != "int64":
+            y_true = ops.cast(y_true, "int32")  # Small integers may not hold `pad_id`.
+        if len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == 1:
+            y_true = ops.squeeze(y_true, -1)
         if not _fits(y_true.shape, y_pred.shape[:-1]):
             raise ValueError(
                 "`y_pred` must be logits with one more axis than the integer labels `y_true`. "
                 f"Received: y_true.shape={tuple(y_true.shape)}, y_pred.shape={tuple(y_pred.shape)}."
             )
-        weights = ops.ones_like(y_true, "float32")
+        # No weight but NaN is right for a label that is no class: no weight of 0 makes it unseen.
+        weights = ops.where(check_labels(y_true, y_pred.shape[-1], self.pad_id), 1.0, float("nan"))
         if self.pad_id is not None:
-            weights = ops.cast(ops.not_equal(y_true, self.pad_id), "float32")
+            weights = ops.where(ops.equal(y_true, self.pad_id), 0.0, weights)
         if sample_weight is not None:
-            sample_weight = ops.cast(sample_weight, "float32")
-            missing = len(y_true.shape) - len(sample_weight.shape)
-            if not _fits(sample_weight.shape, y_true.shape[: len(sample_weight.shape)]):
-                raise ValueError(
-                    "`sample_weight` must have shape [batch] or that of the labels. "
-                    f"Received: sample_weight.shape={tuple(sample_weight.shape)}, y_true.shape={tuple(y_true.shape)}."
-                )
-            weights = weights * ops.reshape(sample_weight, (*ops.shape(sample_weight), *(1,) * missing))
+            weights = weights * _broadcastable(ops.cast(sample_weight, "float32"), y_true)
         total = ops.sum(weights * smoothed_cross_entropy(y_true, y_pred, self.label_smoothing))
         if self.reduction == "sum":
             return total
@@ -88,6 +89,20 @@ class TokenCrossEntropy(keras.losses.Loss):
         }
 
 
+def _broadcastable(sample_weight, labels):
+    """Returns weights `[B]`, `[B, 1]`, `[B, T]` or with a last axis of 1 in a shape that broadcasts to labels."""
+    received, rank = sample_weight.shape, len(labels.shape)
+    if len(received) == rank + 1 and received[-1] == 1:
+        sample_weight = ops.squeeze(sample_weight, -1)
+    missing = rank - len(sample_weight.shape)
+    if missing < 0 or not _fits(sample_weight.shape, labels.shape[: len(sample_weight.shape)], broadcast=True):
+        raise ValueError(
+            "`sample_weight` must have shape [batch], [batch, 1] or that of the labels. "
+            f"Received: sample_weight.shape={tuple(received)}, y_true.shape={tuple(labels.shape)}."
+        )
+    return ops.reshape(sample_weight, (*ops.shape(sample_weight), *(1,) * missing))
+
+
 def _share_of_mean(total, weight, rows):
     """Returns this replica's share of the mean over all replicas; Keras sums the gradients of the replicas.
 
@@ -103,10 +118,12 @@ def _share_of_mean(total, weight, rows):
     return share + ops.stop_gradient(reported - share)
 
 
-def _fits(received, expected):
+def _fits(received, expected, broadcast=False):
     # A size that is unknown is None, on JAX a symbol.
     return len(received) == len(expected) and all(
-        size == wanted for size, wanted in zip(received, expected) if isinstance(size, int) and isinstance(wanted, int)
+        size == wanted or (broadcast and size == 1)
+        for size, wanted in zip(received, expected)
+        if isinstance(size, int) and isinstance(wanted, int)
     )
 
 
@@ -117,8 +134,11 @@ def smoothed_cross_entropy(labels: Any, logits: Any, label_smoothing: float = 0.
     second exponential, and fewer passes over the logits than automatic differentiation makes. Otherwise the loss of a
     small model would cost more than the model.
     """
+    if 0 in labels.shape:  # Keras takes no maximum of nothing.
+        return ops.sum(ops.cast(logits, "float32"), axis=-1)
     vocabulary_size = logits.shape[-1]
-    flat_labels = ops.maximum(ops.cast(ops.reshape(labels, (-1,)), "int32"), 0)  # -1 may stand for no label.
+    # Labels that are no class, such as a padding of -1, need some class; callers give them no weight.
+    flat_labels = ops.clip(ops.cast(ops.reshape(labels, (-1,)), "int32"), 0, vocabulary_size - 1)
     flat_logits = ops.reshape(logits, (-1, vocabulary_size))
     even = label_smoothing / vocabulary_size
 

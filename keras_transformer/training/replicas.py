@@ -3,7 +3,7 @@
 import keras
 from keras import ops, tree
 
-from keras_transformer.ops.replicas import spans_processes
+from keras_transformer.ops.replicas import spans_processes, strategy_of
 
 
 def prepare_replicas(model: keras.Model) -> keras.Model:
@@ -30,7 +30,8 @@ def prepare_replicas(model: keras.Model) -> keras.Model:
     """
     if keras.backend.backend() != "tensorflow":
         return model
-    build, strategy = model._maybe_symbolic_build, model._distribute_strategy
+    # Private, as Keras has no other place between the choice of the data and the first batch.
+    build, strategy = model._maybe_symbolic_build, strategy_of(model)
 
     def build_from_description(iterator=None, data_batch=None):
         data = iterator.data_adapter.get_tf_dataset() if iterator is not None else None

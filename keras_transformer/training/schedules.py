@@ -37,6 +37,9 @@ class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
                 "`peak_learning_rate` and `warmup_steps` must be positive. "
                 f"Received: peak_learning_rate={peak_learning_rate}, warmup_steps={warmup_steps}."
             )
+        for name, steps in (("total_steps", total_steps), ("cooldown_steps", cooldown_steps)):
+            if steps is not None and steps < 0:
+                raise ValueError(f"`{name}` must not be negative. Received: {name}={steps}. Leave it out for none.")
         if cooldown_steps and not total_steps:
             raise ValueError(
                 "A cool-down needs `total_steps`, the step at which the rate is zero. "

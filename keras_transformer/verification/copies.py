@@ -1,29 +1,38 @@
 """Copies of a model: in another precision, or saved and loaded."""
 
 import os
+import re
 import tempfile
 from typing import Any
 
 import keras
 
+from keras_transformer.ops.sublayers import owners
+
+_BOLD = re.compile(r"\x1b\[\d+m")
 _REDUCED = ("bfloat16", "float16", "mixed_bfloat16", "mixed_float16")
+
+
+class OwnPolicyError(ValueError):
+    """Error of a model whose layers have a dtype policy of their own."""
 
 
 def copy_with_policy(model: keras.Model, policy: str, inputs: Any) -> keras.Model:
     """Returns a copy with the same weights and another dtype policy in all its layers.
 
     Raises:
-        ValueError: If the model cannot be created from its configuration, or keeps its own policy.
+        ValueError: If the model cannot be created from its configuration, or called.
+        OwnPolicyError: If a layer keeps its own policy.
     """
     try:
         copy = type(model).from_config(_with_policy(model.get_config(), policy))
         copy(inputs)
         copy.set_weights(model.get_weights())
     except Exception as error:
-        raise ValueError(f"from_config(get_config()) fails: {first_line(error)}") from error
-    kept = [layer.name for layer in _layers(copy) if layer.compute_dtype != keras.DTypePolicy(policy).compute_dtype]
+        raise ValueError(f"a copy in {policy} by from_config(get_config()) raised {first_line(error)}") from error
+    kept = [layer.name for layer in owners(copy) if layer.compute_dtype != keras.DTypePolicy(policy).compute_dtype]
     if kept:
-        raise ValueError(f"{kept[0]} of the copy does not take the dtype policy {policy} from its configuration")
+        raise OwnPolicyError(f"{kept[0]} of the copy does not take the dtype policy {policy} from its configuration")
     return copy
 
 
@@ -37,20 +46,17 @@ def save_and_reload(model: keras.Model) -> keras.Model:
         path = os.path.join(folder, "model.keras")
         try:
             model.save(path)
-            return keras.saving.load_model(path)
+            return keras.saving.load_model(path, safe_mode=False)  # This process wrote its Lambda layers.
         except Exception as error:
             raise ValueError(f"save or load_model raised: {first_line(error)}") from error
 
 
 def first_line(error: Exception) -> str:
-    """Returns the type of an error and the first line of its message."""
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:120]}" if lines else type(error).__name__
-
-
-def _layers(model):
-    """Returns the layers with trainable weights of their own."""
-    return [layer for layer in model._flatten_layers(include_self=False) if layer._trainable_variables]
+    """Returns the type of an error and the first line of its message, after what Keras writes in front of it."""
+    lines = [line for line in _BOLD.sub("", str(error)).splitlines() if line.strip()]
+    called = lines[0].removesuffix(".") + ": " if lines[1:] and lines[0].startswith("Exception encountered") else ""
+    line = lines[bool(called)].strip()[:120] if lines else ""
+    return f"{type(error).__name__}: {called}{line}" if lines else type(error).__name__
 
 
 def _with_policy(value, policy):

@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops, tree
 
 from keras_transformer.ops.gradients import vector_jacobian_products
+from keras_transformer.ops.sublayers import sublayers
 from keras_transformer.verification.hooks import layer_hook
 from keras_transformer.verification.subject import Subject
 
@@ -152,9 +153,9 @@ def _places(subject, arrays):
             if vectors and _is_array(inputs, first):
                 made[layer] = shape, outputs.dtype
 
-        with layer_hook(subject.model._flatten_layers(include_self=False), record):
+        with layer_hook(sublayers(subject.model), record):
             subject.call(arrays)
-        inner = [layer for layer in made if not set(layer._flatten_layers(include_self=False)) & set(made)]
+        inner = [layer for layer in made if not set(sublayers(layer)) & set(made)]
         found += [(place, layer, *made[layer]) for layer in inner]
     return found
 

@@ -1,5 +1,6 @@
 """Probes, each of which tests one property of a sequence model on a batch."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -8,7 +9,8 @@ import numpy as np
 from keras import ops, tree
 
 from keras_transformer.ops.gradients import weight_gradients
-from keras_transformer.verification.copies import copy_with_policy, save_and_reload
+from keras_transformer.ops.sublayers import sublayers
+from keras_transformer.verification.copies import OwnPolicyError, copy_with_policy, save_and_reload
 from keras_transformer.verification.hooks import layer_hook
 from keras_transformer.verification.report import Finding
 from keras_transformer.verification.subject import Subject, share
@@ -29,17 +31,20 @@ def repeatability(subject: Subject) -> Finding:
 
 def padding_invariance(subject: Subject) -> Finding:
     """Checks that outputs at real steps do not depend on the amount of padding."""
-    worst, note = 0.0, ""
-    for group in subject.groups:
+    name, worst, note = "padding invariance", 0.0, ""
+    for group in subject.growing:
         for steps in (1, 5):
             found = subject.difference(subject.call(subject.padded(group, steps)))
             if found > worst:
                 worst, note = found, f"{steps} steps of padding behind {subject.names[group[0]]}"
+    if subject.fixed:
+        return Finding(name, None, note=f"not applicable: {subject.fixed} has a fixed number of steps")
     for number in range(min(4, len(subject.arrays[0]))):
         found = _difference_of_row(subject, number, subject.row(number))
         if found > worst:
             worst, note = found, f"example {number} without its padding"
-    return _judged("padding invariance", subject, worst, note)
+    finding = _judged(name, subject, worst, note)
+    return dataclasses.replace(finding, note=finding.note or "; ".join(subject.refused))
 
 
 def batch_invariance(subject: Subject) -> Finding:
@@ -91,7 +96,10 @@ def compiled(subject: Subject) -> Finding:
 def gradient_of_padding(subject: Subject, rng: np.random.Generator) -> Finding:
     """Checks that outputs at real steps have no gradient in the embedding of padding, and that no gradient is NaN."""
     name, weights = "gradient of padding is zero", []
-    arrays = subject.padded(subject.groups[0], 2)
+    first = subject.groups[0]
+    arrays = subject.padded(first, 2) if first in subject.growing else subject.arrays
+    if subject.real(first, arrays).all():
+        return Finding(name, None, note="not applicable: no padding, and the model takes no longer inputs")
     tables = _tables(subject, arrays)
     sizes = {int(table.shape[0]) for table in tables}
     for number, output in enumerate(subject.call(arrays)):
@@ -156,8 +164,10 @@ def half_precision(subject: Subject, limit: float) -> Finding:
 def _in_policy(name, subject, policy, limit):
     try:
         copy = copy_with_policy(subject.model, policy, subject.nest(subject.arrays))
-    except ValueError as error:
+    except OwnPolicyError as error:
         return Finding(name, None, note=f"not applicable: {error}")
+    except ValueError as error:
+        return Finding(name, False, note=str(error))
     worst, note = 0.0, ""
     for number, (found, expected) in enumerate(zip(subject.call(subject.arrays, copy), subject.outputs)):
         where = subject.compared_steps(number)
@@ -201,7 +211,7 @@ def _tables(subject, arrays):
     """Returns the tables of the embeddings that are called on the ids that mark padding."""
     ids = [arrays[group[0]] for group in subject.groups]
     tables = {}
-    for layer in subject.model._flatten_layers():
+    for layer in sublayers(subject.model, include_self=True):
         table = getattr(layer, "embeddings", None)
         if isinstance(table, keras.Variable) and len(table.shape) == 2:
             tables[layer] = table

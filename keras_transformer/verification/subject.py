@@ -7,6 +7,8 @@ import keras
 import numpy as np
 from keras import ops, tree
 
+from keras_transformer.verification.copies import first_line
+
 
 class Subject:
     """A model and a batch to test it on.
@@ -37,7 +39,7 @@ class Subject:
         if not self.groups:
             raise ValueError("`inputs` must hold ids [B, T] or features [B, T, D]. Received no sequence.")
         self.outputs = self.call(self.arrays)
-        self.growing = []  # Groups for which the model accepts more steps.
+        self.growing, self.refused = [], []  # Groups for which the model accepts more steps, and why others do not.
         self.follows = self._followed()
 
     def group_of(self, name: str) -> list[int]:
@@ -139,6 +141,15 @@ class Subject:
             worst = max(worst, share(own, other))
         return worst
 
+    @property
+    def fixed(self) -> str | None:
+        """The name of a sequence whose number of steps a functional model fixes; None without any."""
+        shapes = [
+            getattr(tensor, "shape", (None, None)) for tensor in tree.flatten(getattr(self.model, "inputs", None))
+        ]
+        sequences = {i for group in self.groups for i in group} if len(shapes) == len(self.arrays) else ()
+        return next((self.names[i] for i in sequences if len(shapes[i]) > 1 and shapes[i][1] is not None), None)
+
     def _grouped(self, aligned):
         groups, left = [], [i for i, array in enumerate(self.arrays) if array.ndim >= _rank(array)]
         for names in aligned:
@@ -157,9 +168,10 @@ class Subject:
         for group in reversed(self.groups):
             steps = self.arrays[group[0]].shape[1]
             try:
-                lengths = [output.shape[1:2] for output in self.call(self.padded(group, 3))]
+                lengths = [output.shape[1:2] for output in self.call(self.padded(group, 5))]
                 self.growing.append(group)
-            except Exception:  # The model does not accept that length.
+            except Exception as error:  # The model does not accept that length.
+                self.refused.append(f"no padding added to {self.names[group[0]]}: {first_line(error)}")
                 lengths = [(*output.shape[1:2], *[3] * (output.shape[1:2] == (steps,))) for output in self.outputs]
             for number, output in enumerate(self.outputs):
                 if lengths[number] != output.shape[1:2]:

@@ -29,13 +29,14 @@ def verify(
 
     Outputs must not depend on padding, the rest of the batch, its order or later steps of the causal input; every real
     step must be seen; padding must get no gradient; compiled calls, decoding with a cache, reduced precision, and
-    saving and loading must give the same outputs. A probe that does not fit the model reports "not applicable". The
-    model is called in inference and is not changed. Axes: B batch, T steps.
+    saving and loading must give the same outputs. A probe that raises an error fails with that error; one that does not
+    fit the model reports "not applicable". The model is called in inference and is not changed. Axes: B batch, T steps.
 
     Args:
         model: Any built Keras model, functional or subclassed, that takes one nest of arrays.
         inputs: A batch of two examples or more, some of them with padding at the end: arrays `[B, T]` of ids or
-            `[B, T, D]` of features; other arrays are no sequences. Use hundreds of steps to test precision.
+            `[B, T, D]` of features; other arrays are no sequences. Use hundreds of steps to test precision, but 5 less
+            than the model takes at most, so that padding can be added.
         causal: Name of the input whose later steps must not be seen (its key, or its index in a list), or True for
             the only one; None if there is none.
         pad_id: Id of padding. Padding of features is all zeros.
@@ -89,5 +90,5 @@ def _run(name, probe):
         return Finding(name, None, note="not requested")
     try:
         return probe()
-    except Exception as error:  # Any error of the user's model: a probe that cannot run must not hide the others.
-        return Finding(name, None, note=first_line(error))
+    except Exception as error:  # Any error of the user's model, which must not hide what the other probes find.
+        return Finding(name, False, note=f"raised {first_line(error)}")

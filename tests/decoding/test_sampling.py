@@ -125,7 +125,7 @@ def test_compiled_samples():
     "changes, message",
     [
         ({"temperature": 0}, "above 0. Received: temperature=0. .*`greedy_search`"),
-        ({"top_k": -1}, "`top_k` must be a count"),
+        ({"top_k": -1}, "`top_k` must be an integer of at least 0. Received: top_k=-1"),
         ({"top_p": 0.0}, r"`top_p` must lie in \(0, 1\]. Received: top_p=0.0"),
         (
             {"seed": None},

@@ -164,22 +164,26 @@ def test_step_by_step_equals_the_full_pass(normalize_first, beams):
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])
-def test_scores_of_any_layer(normalize_first):
+def test_scores_of_every_layer(normalize_first):
     layer = ready(num_layers=3, normalize_first=normalize_first)
     x, memory = checks.with_mask(X, PADDING), checks.with_mask(VECTORS, SOURCE_PADDING)
     vectors = x
-    for i, block in enumerate(layer.blocks):
-        vectors, expected = block(vectors, memory, return_attention_scores=True)
-        for index in {i, i - 3}:
-            scores = checks.numpy(layer.cross_attention_scores(x, memory, layer=index))
-            np.testing.assert_allclose(scores, checks.numpy(expected.cross_attention), atol=1e-6)
-    explicit = layer.cross_attention_scores(
+    expected = []
+    for block in layer.blocks:
+        vectors, scores = block(vectors, memory, return_attention_scores=True)
+        expected.append(checks.numpy(scores.cross_attention))
+    _, found = layer(x, memory, return_attention_scores=True)
+    _, explicit = layer(
         ops.convert_to_tensor(X),
         ops.convert_to_tensor(VECTORS),
         inputs_mask=PADDING,
         memory_mask=SOURCE_PADDING,
+        return_attention_scores=True,
     )
-    np.testing.assert_allclose(checks.numpy(explicit), scores, atol=1e-6)
+    for i in range(3):
+        np.testing.assert_allclose(checks.numpy(found[i].cross_attention), expected[i], atol=1e-6)
+        np.testing.assert_allclose(checks.numpy(explicit[i].cross_attention), expected[i], atol=1e-6)
+    scores = expected[-1]
     assert scores.shape == (B, N, T, S) and not scores.transpose(0, 3, 1, 2)[~SOURCE_PADDING].any()
     np.testing.assert_allclose(scores.sum(-1), 1.0, atol=1e-5)
 

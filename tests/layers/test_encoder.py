@@ -1,5 +1,7 @@
 """Tests of the encoder stack, and of padding in deep stacks."""
 
+import inspect
+
 import keras
 import layer_checks as checks
 import numpy as np
@@ -7,7 +9,7 @@ import pytest
 import reference as ref
 from keras import ops
 
-from keras_transformer import Encoder, EncoderBlock
+from keras_transformer import Decoder, Encoder, EncoderBlock
 
 B, T, N, D, F, VOCABULARY = 3, 5, 2, 14, 11, 29
 DEEP = 3  # The first block, one between two others, and the last.
@@ -138,6 +140,14 @@ def test_stack_with_another_block_class():
 
     layer = WideEncoder(2, N, F)
     assert layer(X).shape == (B, T, D) and all(type(block) is Wide for block in layer.blocks)
+
+
+@pytest.mark.parametrize("stack", [Encoder, Decoder])
+def test_signatures_show_the_arguments_of_the_blocks(stack):
+    """Editors and generated documentation read them; stack and block must agree on names and defaults."""
+    shown = dict(inspect.signature(stack).parameters)
+    for name, parameter in inspect.signature(stack.block_class).parameters.items():
+        assert shown[name].default == parameter.default and shown[name].kind == parameter.kind
 
 
 @pytest.mark.parametrize("normalize_first", [False, True])

@@ -1,4 +1,4 @@
-"""Trains in several processes: the weights must equal those of one process, also after a worker is killed.
+"""Trains in several processes: the weights must equal those of one process, also after one is killed or stopped.
 
 python tests/long/worker_checks.py --data .../translation/multi30k --backend tensorflow
 """
@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -103,13 +104,15 @@ def largest_difference(arrays: dict, others: dict) -> float:
     return max(np.abs(arrays[name] - others[name]).max() for name in arrays if "key_dense/bias" not in name)
 
 
-def kill_worker(arguments: list, folder: pathlib.Path, backend: str, victim: int, step: int) -> list[tuple[int, str]]:
-    """Kills a worker after the checkpoint of a step; returns the outcomes of all workers."""
+def send_signal(
+    arguments: list, folder: pathlib.Path, backend: str, victim: int, step: int, number: int = signal.SIGKILL
+) -> list[tuple[int, str]]:
+    """Sends a signal to a worker after the checkpoint of a step; returns the outcomes of all workers."""
     processes, path = start(arguments, backend, 2), folder / "training" / f"state-{step:07d}.safetensors"
     end = time.monotonic() + 600
     while not path.exists() and time.monotonic() < end and all(process.poll() is None for process in processes):
         time.sleep(0.05)
-    processes[victim].send_signal(signal.SIGKILL)
+    processes[victim].send_signal(number)
     return outcomes(processes)
 
 
@@ -124,7 +127,7 @@ def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, victi
     assert difference < 1e-5
     for victim in victims:
         run = folder / f"killed-{victim}"
-        results = kill_worker(command(corpora, run, 5), run, backend, victim, 10)
+        results = send_signal(command(corpora, run, 5), run, backend, victim, 10)
         status, text = results[1 - victim]
         log(f"{backend}: worker {victim} killed after update 10; the other ended with status {status} and printed:")
         log("\n".join(text.strip().splitlines()[-3:]))
@@ -135,6 +138,23 @@ def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, victi
         difference = largest_difference(weights(folder / "two", STEPS), weights(run, STEPS))
         log(f"{backend}: the same command resumed it; it differs from the uninterrupted run by {difference:.1e}")
         assert difference == 0
+
+
+def check_stop(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, whole: pathlib.Path, log=print) -> None:
+    """Raises `AssertionError` if SIGTERM to worker 1 does not stop both after the same update, or changes the result.
+
+    `whole` is the run of two processes that `check` has trained.
+    """
+    run = folder / "stopped"
+    results = send_signal(command(corpora, run, 5), run, backend, 1, 5, signal.SIGTERM)
+    assert [status for status, _ in results] == [143, 143], results
+    steps = {re.search(r"SIGTERM: saved at step (\d+) of", text).group(1) for _, text in results}
+    log(f"{backend}: both workers stopped at step {', '.join(steps)}")
+    assert len(steps) == 1
+    train(command(corpora, run, 5), backend, 2)
+    difference = largest_difference(weights(whole, STEPS), weights(run, STEPS))
+    log(f"{backend}: the same command resumed it; it differs from the uninterrupted run by {difference:.1e}")
+    assert difference == 0
 
 
 def multi30k(data: pathlib.Path, folder: pathlib.Path, pairs: int | None = None) -> list[pathlib.Path]:
@@ -156,7 +176,9 @@ def main():
     options = arguments.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        check(multi30k(options.data, folder), folder, options.backend)
+        corpora = multi30k(options.data, folder)
+        check(corpora, folder, options.backend)
+        check_stop(corpora, folder, options.backend, folder / "two")
 
 
 if __name__ == "__main__":

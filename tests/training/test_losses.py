@@ -196,6 +196,6 @@ def test_shapes_that_do_not_fit_raise():
         with pytest.raises(ValueError, match="`y_pred` must be logits .* Received: y_true.shape=") as error:
             TokenCrossEntropy()(LABELS, logits)
         assert str(logits.shape) in str(error.value)
-    for weight in (np.ones((B, T - 1)), np.ones(T), np.ones((B, T, 1))):
+    for weight in (np.ones((B, T - 1)), np.ones(T), np.ones((B, T, 2))):
         with pytest.raises(ValueError, match="`sample_weight` must have shape .* Received: sample_weight.shape="):
             TokenCrossEntropy()(LABELS, LOGITS, weight)

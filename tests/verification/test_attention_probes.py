@@ -144,7 +144,7 @@ def single_steps(x):
 
 
 def last_state(x):
-    return layers.GRU(16)(x)
+    return layers.SimpleRNN(16, recurrent_initializer=keras.initializers.Orthogonal(0.1))(x)
 
 
 def maximum(x):
@@ -159,7 +159,7 @@ def frozen(x):
     ("kind", "steps", "note"),
     [
         (single_steps, 11, "do not interact"),
-        (last_state, 300, "fade"),
+        (last_state, 40, "fade"),
         (maximum, 60, "few steps are seen at a time"),
         (frozen, 11, "no gradient reaches inputs"),
     ],

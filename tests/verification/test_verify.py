@@ -8,6 +8,7 @@ from keras import ops
 from keras_transformer import Encoder, LearnedPositionalEncoding, PositionalEncoding, TokenEmbedding
 from keras_transformer.ops.positions import sinusoidal_encoding
 from keras_transformer.verification import probes, verify
+from keras_transformer.verification.report import Finding, Report
 from keras_transformer.verification.subject import Subject
 
 REGISTERED = keras.saving.register_keras_serializable("tests.verification")
@@ -126,15 +127,17 @@ def model(*faults, causal=False, positions=None, pooled=False):
     x = (positions or PositionalEncoding())(TokenEmbedding(30, 16)(ids))
     for fault in faults:
         x = fault(x)
-    x = Encoder(num_layers=2, num_heads=2, intermediate_dim=32, name="encoder")(x, use_causal_mask=causal)
+    x = Encoder(num_layers=1, num_heads=2, intermediate_dim=32, name="encoder")(x, use_causal_mask=causal)
     if pooled:
         x = keras.layers.GlobalAveragePooling1D()(x)
     return keras.Model(ids, keras.layers.Dense(5)(x))
 
 
 @pytest.mark.parametrize("options", [{}, {"causal": True}, {"pooled": True}])
-def test_correct_model_passes(options):
-    report = verify(model(**options), BATCH, causal=options.get("causal"), show=False)
+def test_correct_model_passes(options, capsys):
+    report = verify(model(**options), BATCH, causal=options.get("causal"))
+    printed = capsys.readouterr().out
+    assert str(report) in printed and "not requested" in printed and "FAILED" not in printed
     tried = {finding.probe for finding in report.findings if finding.passed}
     missing = {"cached equals uncached"} | ({"causality"} if not options.get("causal") else set())
     assert report.passed and len(tried) == 13 - len(missing), str(report)
@@ -218,7 +221,9 @@ def test_cached_decoding_is_compared_step_by_step(fault):
             x = table + ops.cast(sinusoidal_encoding(ops.arange(ops.shape(table)[1]), 16), "float32")
             if fault == "position":
                 x = table
-            return head(encoder(x, use_causal_mask=fault != "mask"))[:, -1], (seen, table)
+            if fault == "mask":
+                x = embedding(inputs) + ops.cast(sinusoidal_encoding(ops.arange(inputs.shape[1]), 16), "float32")
+            return head(encoder(x, use_causal_mask=fault != "mask"))[:, seen], (seen + 1, table)
 
         return step, (0, ops.zeros((4, 0, 16)))
 
@@ -255,28 +260,109 @@ def test_features_are_padded_with_zeros():
     assert report.passed and report["padding invariance"].passed, str(report)
 
 
-def test_other_probes_run_if_one_cannot():
-    """With learned positions the probe that needs more steps than the table has reports it; the others run."""
+def test_lengths_that_a_model_does_not_take_are_left_out():
+    """With learned positions no padding can be added behind the last one, and the reason is in the table."""
     report = verify(model(positions=LearnedPositionalEncoding(10)), BATCH, show=False)
-    assert report.passed and report["padding invariance"].passed is None and report["batch invariance"].passed
+    found = report["padding invariance"]
+    assert report.passed and found.passed and "no padding added to inputs: ValueError" in found.note, str(report)
+    full = np.where(BATCH == 0, 1, BATCH)
+    found = verify(model(positions=LearnedPositionalEncoding(10)), full, show=False)["gradient of padding is zero"]
+    assert found.passed is None and "not applicable: no padding" in found.note
+    ids = keras.Input((10,), dtype="int32")
+    x = Encoder(num_layers=1, num_heads=2, intermediate_dim=32)(TokenEmbedding(30, 16)(ids))
+    report = verify(keras.Model(ids, keras.layers.Dense(5)(x)), BATCH, show=False)
+    found = report["padding invariance"]
+    assert report.passed and found.passed is None and found.note.startswith("not applicable: inputs has a fixed")
 
-    class Stubborn(keras.Model):
-        def __init__(self, inner):
-            super().__init__()
-            self.inner = inner
 
-        def call(self, inputs, training=None):
-            return self.inner(inputs)
+class Stubborn(keras.Model):
+    """A model that has no configuration, so that it cannot be saved or copied."""
 
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def call(self, inputs, training=None):
+        return self.inner(inputs)
+
+    def get_config(self):
+        raise NotImplementedError("no configuration")
+
+
+def test_model_that_cannot_be_saved_fails():
     report = verify(Stubborn(model()), BATCH, show=False)
-    assert report["padding invariance"].passed and report["reduced precision"].passed is None
-    assert "from_config" in str(report)
+    assert not report.passed and report.failed == ("reduced precision", "float16", "save and reload")
+    assert report["padding invariance"].passed, "the other probes run"
+    assert report["save and reload"].note.startswith(
+        "raised ValueError: save or load_model raised: NotImplementedError"
+    )
+    assert "from_config(get_config()) raised NotImplementedError: no configuration" in report["float16"].note
 
 
-def test_table_is_printed(capsys):
-    report = verify(model(WithoutMask()), BATCH)
-    printed = capsys.readouterr().out
-    assert str(report) in printed and "FAILED" in printed and "not requested" in printed
+def test_lambda_layers_can_be_saved():
+    """The file is loaded by the process that wrote it, so that nothing foreign runs."""
+    ids = keras.Input((None,), dtype="int32")
+    x = keras.layers.Lambda(lambda x: x * 2.0, mask=lambda x, mask: mask)(TokenEmbedding(30, 16)(ids))
+    found = probes.saving(Subject(keras.Model(ids, keras.layers.Dense(5)(x)), BATCH))
+    assert found.passed, found
+
+
+@REGISTERED
+class OneByOne(Part):
+    """Raises for batches of one example, as code that squeezes."""
+
+    def call(self, x):
+        if x.shape[0] == 1:
+            raise RuntimeError("squeezed away")
+        return x * 1.0
+
+
+@REGISTERED
+class OfFloat32(Part):
+    """Cannot be called in half precision, as code that mixes dtypes."""
+
+    def call(self, x):
+        if self.compute_dtype != "float32":
+            raise TypeError("float32 is needed")
+        return x * 1.0
+
+
+@pytest.mark.parametrize(
+    ("fault", "failed", "note"),
+    [
+        (
+            OneByOne,
+            ("padding invariance", "batch invariance"),
+            "RuntimeError: Exception encountered when calling OneByOne.call(): squeezed away",
+        ),
+        (
+            OfFloat32,
+            ("reduced precision", "float16"),
+            "raised TypeError: Exception encountered when calling OfFloat32.call()",
+        ),
+    ],
+)
+def test_probe_that_raises_fails(fault, failed, note):
+    report = verify(model(fault()), BATCH, show=False)
+    assert report.failed == failed and not report.passed, str(report)
+    assert all(note in report[probe].note for probe in failed)
+
+
+def test_layers_of_a_policy_of_their_own_are_left_out():
+    @REGISTERED
+    class Own(keras.layers.Dense):
+        def __init__(self, units, **kwargs):
+            super().__init__(units, **{**kwargs, "dtype": "float32"})
+
+    ids = keras.Input((None,), dtype="int32")
+    report = verify(keras.Model(ids, Own(5)(TokenEmbedding(30, 16)(ids))), BATCH, show=False)
+    assert report["float16"].passed is None and "does not take the dtype policy" in report["float16"].note
+
+
+def test_failures_are_in_the_table():
+    report = Report((Finding("causality", True), Finding("padding invariance", False, 0.25, "at step 3")))
+    assert not report.passed and report.failed == ("padding invariance",)
+    assert str(report).splitlines()[2].split() == ["padding", "invariance", "FAILED", "2.5e-01", "at", "step", "3"]
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,13 @@
 """A pair of artificial languages, and a translator trained on it for all tests."""
 
 import contextlib
+import json
+import os
 import random
 import types
 
 import pytest
+from filelock import FileLock
 
 WORDS = dict(
     zip(
@@ -40,7 +43,12 @@ def tokenizer(corpus):
 
 @pytest.fixture(scope="session")
 def trained(corpus, tokenizer, tmp_path_factory):
-    """Returns a translator that `task.train` trained on the artificial languages, and its folder."""
+    """Returns a translator that `task.train` trained on the artificial languages, and its folder.
+
+    The processes of pytest-xdist share the run: the first one trains, and translates the first 10 test sentences; the
+    others load what it wrote.
+    """
+    import zoo
     from zoo.config import ModelConfig, Recipe, TrainingConfig
     from zoo.translation import task
 
@@ -65,11 +73,19 @@ def trained(corpus, tokenizer, tmp_path_factory):
         ),
         source="invented",
     )
-    folder = tmp_path_factory.mktemp("trained") / "run"
-    lines = []
-    card = {"name": "invented"}
-    translator = task.train(recipe, corpus.train, corpus.dev, folder, card, tokenizer, log=lines.append)
-    return types.SimpleNamespace(translator=translator, folder=folder, recipe=recipe, log=lines)
+    several = "PYTEST_XDIST_WORKER" in os.environ
+    shared = tmp_path_factory.getbasetemp().parent / "trained" if several else tmp_path_factory.mktemp("trained")
+    folder, facts = shared / "run", shared / "facts.json"
+    with FileLock(f"{shared}.lock"):
+        if facts.exists():
+            translator = zoo.load(folder / "checkpoint")
+        else:
+            lines, card = [], {"name": "invented"}
+            translator = task.train(recipe, corpus.train, corpus.dev, folder, card, tokenizer, log=lines.append)
+            translations = translator.translate([source for source, _ in corpus.test[:10]], beam_size=1)
+            facts.write_text(json.dumps({"log": lines, "translations": translations}), "utf-8")
+    facts = json.loads(facts.read_text("utf-8"))
+    return types.SimpleNamespace(translator=translator, folder=folder, recipe=recipe, **facts)
 
 
 @pytest.fixture
@@ -82,17 +98,17 @@ def interrupt_evaluation(monkeypatch):
 
     @contextlib.contextmanager
     def interrupted(number, task):
-        dev_set, calls = getattr(task, "DevSet", tasks.DevSet), []
-        evaluate = dev_set.__call__
+        owner, calls = getattr(task, "Translation", tasks.Task), []
+        evaluate = owner.dev_figures
 
-        def evaluate_or_stop(self, model):
-            calls.append(model)
+        def evaluate_or_stop(*arguments):
+            calls.append(arguments)
             if len(calls) == number:
                 raise KeyboardInterrupt
-            return evaluate(self, model)
+            return evaluate(*arguments)
 
         with monkeypatch.context() as patch:
-            patch.setattr(dev_set, "__call__", evaluate_or_stop)
+            patch.setattr(owner, "dev_figures", evaluate_or_stop)
             with pytest.raises(KeyboardInterrupt):
                 yield
 

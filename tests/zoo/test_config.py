@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from zoo.config import ModelConfig, Recipe, TrainingConfig
+from zoo.config import ModelConfig, Recipe, TrainingConfig, change_recipe
 from zoo.config_values import from_dict, override, to_dict
 from zoo.translation.recipes import RECIPES
 
@@ -76,6 +76,44 @@ def test_override_does_not_depend_on_the_order():
     assert override(RECIPES["tiny"], shorter).training.cooldown_steps == 5
 
 
+@pytest.mark.parametrize(
+    ("recipe", "assignments", "expected"),
+    [
+        ("tiny", ["training.steps=1_400"], (1400, 100, 900)),  # Was refused: the cool-down of 9,000 did not fit.
+        ("tiny", ["training.steps=28000"], (28_000, 2000, 18_000)),
+        ("tiny", [" training.steps = 2", "training.warmup_steps=1"], (2, 1, 1)),
+        ("tiny", ["training.steps=1400", "training.cooldown_steps=0"], (1400, 100, 0)),
+        ("tiny", ["training.steps=9", "training.steps=1400"], (1400, 100, 900)),
+        ("tiny", ["training.cooldown_steps=5"], (14_000, 1000, 5)),
+        ("base", ["training.steps=5000"], (5000, 4000, 0)),  # Noam's peak depends on the warm-up.
+        ("base", ["training.steps=5000", "training.peak_learning_rate=0.001"], (5000, 200, 0)),
+    ],
+)
+def test_warm_up_and_cool_down_scale_with_the_steps(recipe, assignments, expected):
+    found = change_recipe(RECIPES[recipe], assignments)
+    settings = found.training
+    assert (settings.steps, settings.warmup_steps, settings.cooldown_steps) == expected
+    others = ["steps", "warmup_steps", "cooldown_steps", "peak_learning_rate"]
+    for field in dataclasses.fields(settings):
+        if field.name not in others:
+            assert getattr(settings, field.name) == getattr(RECIPES[recipe].training, field.name)
+    assert found.model == RECIPES[recipe].model
+
+
+@pytest.mark.parametrize(
+    ("assignments", "message"),
+    [
+        (["training.steps=x"], "`training.steps` must be of type int. Received: 'x'"),
+        (["training.steps=0"], "`steps` must be at least 1"),
+        (["training.steps=5", "training.cooldown_steps=6"], "`cooldown_steps` must be at most `steps`"),
+        (["training.steps=5", "training.peak_learning_rate=x"], "peak_learning_rate` must be of type float"),
+    ],
+)
+def test_change_recipe_refuses_what_override_refuses(assignments, message):
+    with pytest.raises(ValueError, match=message):
+        change_recipe(RECIPES["base"], assignments)
+
+
 def test_the_last_assignment_wins_and_the_recipe_is_unchanged():
     recipe = Recipe()
     assert override(recipe, ["training.steps=5", "training.steps=6"]).training.steps == 6
@@ -88,6 +126,7 @@ def test_the_last_assignment_wins_and_the_recipe_is_unchanged():
         ("training.steps", "Expected NAME=VALUE. Received: 'training.steps'"),
         ("steps=5", "Unknown field 'steps' in steps.*Known fields: model, training, source"),
         ("training.step=5", "Unknown field 'step' in training.step. Did you mean 'steps'.*batch_tokens.*seed"),
+        ("trainin.steps=5", "Unknown field 'trainin' in trainin.steps. Did you mean 'training'"),
         ("training=5", "`training` is a group of settings.*training.batch_tokens"),
         ("training.steps.more=5", "`steps` is a value and has no field 'more'"),
         ("training.steps=1.5", "`training.steps` must be of type int. Received: '1.5'"),

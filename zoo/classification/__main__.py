@@ -1,7 +1,5 @@
 """Command line: `python -m zoo.classification train | evaluate | classify | export`."""
 
-import sys
-
 import rich.console
 import rich.table
 
@@ -10,8 +8,9 @@ from zoo.classification.data import open_examples
 from zoo.classification.metrics import confusion_matrix, draw_confusion
 from zoo.classification.recipes import RECIPES
 from zoo.commands import command_line
-from zoo.commands.command_line import CORPUS, log
+from zoo.commands.command_line import CORPUS, check_writable, log
 from zoo.commands.task_commands import TaskCommands
+from zoo.extras import require
 from zoo.text.terminal import join_lines, table_cell
 
 
@@ -24,7 +23,15 @@ class ClassificationCommands(TaskCommands):
         group.add_argument(f"--{prefix}header", action="store_true", help="the first line of the file is a header")
 
     def read(self, options, prefix=""):
-        return open_examples(**command_line.given_arguments(options, (*CORPUS, "header"), prefix))
+        return command_line.with_log(
+            open_examples(**command_line.given_arguments(options, (*CORPUS, "header"), prefix))
+        )
+
+    def check(self, command, options):
+        super().check(command, options)
+        if getattr(options, "picture", None):
+            require("Drawing", "matplotlib")
+            check_writable(options.picture)
 
     def add_evaluate(self, command):
         command.add_argument("--picture", help="file for a picture of the confusion matrix, such as confusion.png")
@@ -48,16 +55,16 @@ class ClassificationCommands(TaskCommands):
     def predictions(self, predictor, lines, options, progress):
         """Returns a line for each text: label and probability, separated by a tab."""
         if predictor.model.config.num_texts > 1:
-            lines = [_pair(text, number) for number, text in enumerate(lines, start=1)]
+            lines = [_pair(text, number) for number, text in enumerate(lines, start=options.first)]
         classes = predictor.classify(lines, progress)
-        _log_truncated(predictor, lines)
+        _log_truncated(predictor, lines, options.first)
         return [f"{join_lines(label)}\t{probability:.4f}" for label, probability in classes]
 
 
-def _log_truncated(classifier, texts):
+def _log_truncated(classifier, texts, first=1):
     cut, limit = classifier.rows(texts)[2], classifier.max_tokens
     if len(cut):
-        log(f"{len(cut):,} texts of more than {limit} tokens were truncated; the first is number {cut[0] + 1}")
+        log(f"{len(cut):,} texts of more than {limit} tokens were truncated; the first is number {cut[0] + first}")
 
 
 def _pair(text, number):
@@ -73,4 +80,4 @@ COMMANDS = ClassificationCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

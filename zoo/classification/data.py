@@ -3,6 +3,7 @@
 import typing
 from collections.abc import Sequence
 
+from zoo.corpora.inspection import check_labels
 from zoo.corpora.reading import DatasetRows, PathLike, Reader, Row, open_rows, text_features
 
 
@@ -39,6 +40,13 @@ class ExampleReader(Reader):
         super().__init__(rows)
         self._header, self._name, self.names = header, name, names
 
+    def show(self, example):
+        names = ("text",) if len(example.texts) == 1 else ("first", "second")
+        return "   ".join(f"{name}: {text}" for name, text in zip(("label", *names), (example.label, *example.texts)))
+
+    def key(self, cells):
+        return cells[1]
+
     def examples(self, line, cells):
         if cells is None:
             raise ValueError(
@@ -60,7 +68,7 @@ class ExampleReader(Reader):
 def open_examples(
     data: PathLike,
     *,
-    columns: Sequence[int] = (0, 1),
+    columns: Sequence[int] | None = None,
     header: bool = False,
     features: Sequence[str] | None = None,
     split: str = "train",
@@ -71,7 +79,7 @@ def open_examples(
     Args:
         data: A tab-separated file, or a CSV file (with the suffix .csv), gzip or not; or "tfds:NAME" for a data set of
             tensorflow-datasets.
-        columns: Numbers of the columns of the label and of one or two texts, from 0.
+        columns: Numbers of the columns of the label and of one or two texts, from 0; (0, 1) by default.
         header: Whether the first line of the file contains the names of the columns.
         features: Names of the features of a data set: the label and one or two texts. By default the only feature with
             classes, and all texts if there are one or two.
@@ -80,6 +88,7 @@ def open_examples(
     Raises:
         ValueError: If there are not two or three columns or features.
     """
+    chosen, columns = columns is not None, (0, 1) if columns is None else columns
     selected = columns if features is None else features
     if len(selected) not in (2, 3):
         raise ValueError(
@@ -89,7 +98,9 @@ def open_examples(
     rows = open_rows(data, columns, features, split, data_dir, _label_and_texts)
     if isinstance(rows, DatasetRows):
         return ExampleReader(rows, name=str(data), names=rows.names(rows.features[0]))
-    return ExampleReader(rows, header, str(data))
+    reader = ExampleReader(rows, header, str(data))
+    reader.chosen = chosen
+    return reader
 
 
 def _label_and_texts(info):
@@ -102,9 +113,12 @@ def class_names(examples: typing.Iterable[Example]) -> list[str]:
     """Returns the classes of a corpus, sorted; integers are sorted by value.
 
     Raises:
-        ValueError: If there are fewer than two classes, or a class of the data set has no example.
+        ValueError: If there are fewer than two classes, more than one for two examples, or a class of the data set has
+            no example.
     """
-    names = {example.label for example in examples}
+    labels = [example.label for example in examples]
+    names = {*labels}
+    check_labels(names, labels, "texts", len(labels) // 2)
     missing = [name for name in getattr(examples, "names", None) or () if name not in names]
     if missing:
         raise ValueError(

@@ -1,6 +1,6 @@
 """The predictor of classes of texts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from zoo.config import ClassifierConfig
 from zoo.corpora.labelled_corpus import frame_rows
 from zoo.models.classifier import Classifier
 from zoo.serving.encoder_predictor import EncoderPredictor
+from zoo.serving.predictor import Progress
 from zoo.text.checks import check_texts
 
 Text = str | Sequence[str]
@@ -18,7 +19,7 @@ class TextClassifier(EncoderPredictor):
 
     task, model_class, config_class = "classification", Classifier, ClassifierConfig
 
-    def classify(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> list[tuple[str, float]]:
+    def classify(self, texts: Sequence[Text], progress: Progress = None) -> list[tuple[str, float]]:
         """Predicts the class of each text; returns (class, probability) for each.
 
         Args:
@@ -32,7 +33,7 @@ class TextClassifier(EncoderPredictor):
         probabilities = self.probabilities(texts, progress)
         return [(self.labels[row.argmax()], float(row.max())) for row in probabilities]
 
-    def probabilities(self, texts: Sequence[Text], progress: Callable[[int], None] | None = None) -> np.ndarray:
+    def probabilities(self, texts: Sequence[Text], progress: Progress = None) -> np.ndarray:
         """Computes the probability of each class, float32 `[N, C]`, in the order of `labels`; see `classify`."""
         tokens, segments, _ = self.rows(texts)
         found = self.predict({"token_ids": tokens, "segment_ids": segments}, progress)

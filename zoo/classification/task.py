@@ -1,10 +1,13 @@
 """The task of classifying texts or pairs of texts."""
 
+import dataclasses
+
 import numpy as np
 
 from zoo.classification.data import class_names, class_numbers
 from zoo.classification.metrics import classification_scores
 from zoo.classification.predictor import TextClassifier, encode_texts
+from zoo.corpora.inspection import inspect_reader, warn_of_header, warn_of_overlap
 from zoo.corpora.labelled_corpus import LabelledCorpus
 from zoo.training.tasks import Evaluation, Task, TrainingData
 
@@ -22,8 +25,12 @@ class Classification(Task):
     def read(self, recipe, train, dev, log):
         names = class_names(train)
         classes, texts = class_numbers(train, names)
+        inspect_reader(train, "train", log)
+        warn_of_header([names[i] for i in classes], train.report.first[0], log, "add --header")
         log(f"{train.report}; classes: {_counts(classes, names)}")
         dev_classes, dev_texts = class_numbers(dev, names)
+        inspect_reader(dev, "dev", log)
+        warn_of_overlap(texts, dev_texts, log)
         log(f"dev: {dev.report}; classes: {_counts(dev_classes, names)}")
         if not dev_texts:
             raise ValueError("The dev corpus must have examples to select the best checkpoint. Received: no example.")
@@ -36,22 +43,23 @@ class Classification(Task):
             arguments={"labels": names},
         )
 
-    def model_config(self, recipe, data, vocabulary, initial):
-        config = initial.model.config if initial else recipe.model
-        segments = max(config.num_segments, 2 * (data.sizes["num_texts"] > 1))
-        data = data._replace(sizes={**data.sizes, "num_segments": segments})
-        return super().model_config(recipe, data, vocabulary, initial)
+    def model_config(self, run):
+        given = run.initial.model.config if run.initial else run.config
+        segments = max(given.num_segments, 2 * (run.data.sizes["num_texts"] > 1))
+        data = run.data._replace(sizes={**run.data.sizes, "num_segments": segments})
+        return super().model_config(dataclasses.replace(run, data=data))
 
-    def encode(self, data, tokenizer, config, max_tokens, folder, log):
-        classes, texts = data.train
-        pairs = config.num_texts > 1
-        tokens, segments, cut = encode_texts(_inputs(texts), tokenizer, pairs, max_tokens)
+    def encode(self, run, tokenizer):
+        classes, texts = run.data.train
+        pairs = run.config.num_texts > 1
+        tokens, segments, cut = encode_texts(_inputs(texts), tokenizer, pairs, run.max_tokens)
         if len(cut):
-            log(f"{len(cut):,} texts of more than {max_tokens} tokens were truncated")
+            run.log(f"{len(cut):,} texts of more than {run.max_tokens} tokens were truncated")
         return LabelledCorpus(tokens, np.array(classes, "int32"), {"segment_ids": segments} if pairs else {})
 
     def examples(self, predictor, data):
         classes, texts = class_numbers(data, predictor.labels)
+        inspect_reader(data, "corpus")
         if not texts:
             raise ValueError(f"There must be at least one example to evaluate on. Received: {data.report}.")
         return classes, texts

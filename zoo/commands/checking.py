@@ -3,15 +3,12 @@
 import contextlib
 import importlib
 import io
-import json
 import os
-import pathlib
 import re
 from collections.abc import Iterator, Sequence
 
 from zoo.commands.doctor import Result
 from zoo.storage import checkpoints
-from zoo.storage.arrays import write_atomically
 
 _TOLERANCE = 0.02  # Of printed numbers, which differ between machines.
 _SCORE_TOLERANCE = 0.35  # Of scores on hundreds of examples: other orders of float32 sums change a few predictions.
@@ -39,9 +36,19 @@ def check(name: str, data: str | None = None) -> Iterator[Result]:
     if not recorded:
         yield Result("answers", None, "the card has no recorded answers")
         return
-    yield _answers(name, card["task"], recorded)
+    yield _checked("answers", lambda: _answers(name, card["task"], recorded))
     if data is not None:
-        yield _score(name, card, recorded["evaluate"], data)
+        yield _checked("score", lambda: _score(name, card, recorded["evaluate"], data))
+
+
+def _checked(what, check):
+    """Returns the result of a check; a missing optional package leaves it out, and other errors fail it."""
+    try:
+        return check()
+    except ImportError as error:
+        return Result(what, None, f"not checked: {error}", skipped=True)
+    except (ValueError, OSError) as error:
+        return Result(what, False, str(error))
 
 
 def record(folder: str | os.PathLike, texts: Sequence[str], evaluate: Sequence[str]) -> None:
@@ -55,21 +62,18 @@ def record(folder: str | os.PathLike, texts: Sequence[str], evaluate: Sequence[s
     """
     card = checkpoints.read_card(folder)
     card["checks"] = {"texts": [*texts], "answers": _predict(card["task"], folder, texts), "evaluate": [*evaluate]}
-    content = json.dumps(card, indent=1, ensure_ascii=False) + "\n"
-    write_atomically(pathlib.Path(folder) / checkpoints.CARD, content.encode())
+    checkpoints.write_card(folder, card)
 
 
 def run(task: str, arguments: Sequence[str]) -> list[str]:
     """Runs a command of a task; returns the lines that it prints.
 
     Raises:
-        ValueError: If the command fails; the message is that of the command.
+        ValueError, OSError, ImportError: As the command does.
     """
-    output, errors = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(output), contextlib.redirect_stderr(errors):
-        status = _commands(task).main([*arguments])
-    if status:
-        raise ValueError(errors.getvalue().strip())
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        _commands(task).execute([*arguments])
     return output.getvalue().splitlines()
 
 
@@ -94,10 +98,7 @@ def _answers(name, task, recorded):
 def _score(name, card, arguments, data):
     score = card["scores"][0]
     given = [argument.format(data=data) for argument in arguments]
-    try:
-        first = run(card["task"], ["evaluate", "--checkpoint", str(name), *given])[0]
-    except ValueError as error:
-        return Result("score", False, str(error))
+    first = run(card["task"], ["evaluate", "--checkpoint", str(name), *given])[0]
     found = float(_NUMBER.search(first.removeprefix(score["metric"])).group())
     comparison = f"{score['metric']} {found:.2f}; the card has {score['value']:.2f}"
     return Result("score", abs(found - score["value"]) <= _SCORE_TOLERANCE, comparison)

@@ -3,94 +3,92 @@
 import argparse
 import contextlib
 import functools
-import json
+import itertools
+import os
 import pathlib
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import rich.console
 import rich.progress
 
 from zoo.commands.quiet import quiet_start
-from zoo.config import Recipe
-from zoo.config_values import override
-from zoo.corpora.reading import read_lines
+from zoo.corpora.reading import existing_path, read_byte_lines, read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
 from zoo.text.terminal import escape_control_characters, join_lines
 
 CORPUS = "data", "columns", "features", "split"  # Arguments of `add_corpus`.
-LIMITS = "max_bytes", "max_seconds"  # Arguments of `add_limits`.
+LIMITS = "max_bytes", "max_seconds"  # Arguments of `export`.
+_FIRST_CHUNK, _LONGEST_CHUNK, _CHUNK_SECONDS = 32, 4096, 2.0
 _errors = rich.console.Console(stderr=True)
 
 
-def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None, backend: bool = True) -> int:
+def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> int:
     """Runs the command of some arguments; returns its exit status.
 
     The status is the value that the command returns, 0 if that is None, or 2 for an error of the caller, which is
-    printed in one line. Without `backend`, Keras is not imported, for commands that do not need it.
+    printed in one line.
     """
-    options = parser.parse_args(arguments)
     try:
-        if backend:
-            with quiet_start():
-                import keras  # noqa: F401 (starts the backend)
-        return options.run(options) or 0
+        return execute(parser, arguments)
+    except BrokenPipeError:  # The reader of the results, such as `head`, has ended.
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), 1)  # So that Python does not fail when it flushes the rest at its exit.
+        return 128 + 13  # As if ended by SIGPIPE.
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
         print(f"error: {escape_control_characters(join_lines(str(error)))}", file=sys.stderr)
         return exit_process(2) if isinstance(error, WorkerFailure) else 2
-    except KeyboardInterrupt:
-        print("interrupted; the same command resumes from the last checkpoint", file=sys.stderr)
-        return 130
+    except KeyboardInterrupt as interrupt:  # A `TrainingStopped` says what it has saved.
+        print(str(interrupt) or "interrupted", file=sys.stderr)
+        return getattr(interrupt, "status", 130)
+
+
+def execute(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> int:
+    """Runs the command of some arguments as `run` does, but raises its errors."""
+    options = parser.parse_args(arguments)
+    if check := getattr(options, "check", None):
+        check(options)
+    if options.backend:
+        with quiet_start():
+            import keras  # noqa: F401 (starts the backend)
+    try:
+        return options.run(options) or 0
+    except KeyboardInterrupt as interrupt:
+        if interrupt.args or not options.resumes:
+            raise
+        raise KeyboardInterrupt("interrupted; the same command continues what it has begun") from interrupt
 
 
 def add_command(
-    commands: Any, name: str, run: Callable[[argparse.Namespace], None], note: str = ""
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace], None],
+    note: str = "",
+    check: Callable[[argparse.Namespace], None] | None = None,
+    resumes: bool = False,
+    backend: bool = True,
 ) -> argparse.ArgumentParser:
-    """Adds a command that calls `run`; the help text is the docstring of `run`, followed by a note."""
+    """Adds a command that calls `run`; the help text is the docstring of `run`, followed by a note.
+
+    Args:
+        commands: The subparsers of all commands.
+        name: Name of the command.
+        run: Runs the command.
+        note: Added to the help text.
+        check: Called before the backend starts; raises errors that would otherwise come late.
+        resumes: Whether the command, given again, continues an interrupted one.
+        backend: Whether Keras is imported before `run`, which takes seconds.
+    """
     text = f"{run.__doc__} {note}".strip().replace("%", "%%")
     command = commands.add_parser(name, help=text, description=text)
-    command.set_defaults(run=run)
+    command.set_defaults(run=run, check=check, resumes=resumes, backend=backend)
     return command
 
 
-def add_training(command: argparse.ArgumentParser, recipes: Iterable[str]) -> None:
-    """Adds the arguments of `train` that all tasks have; see `training_arguments`."""
-    command.add_argument("--recipe", choices=recipes, default="small")
-    command.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="such as training.steps=500")
-    first = command.add_mutually_exclusive_group()
-    first.add_argument("--vocabulary", help="a vocabulary to use; learned from the corpus by default")
-    first.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
-    command.add_argument(
-        "--strategy",
-        choices=["mirrored", "workers"],
-        help="mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names",
-    )
-    command.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
-    command.add_argument("--output", required=True, help="folder of the run; an interrupted run resumes")
-
-
-def training_arguments(options: argparse.Namespace, recipes: Mapping[str, Recipe], program: str) -> dict[str, Any]:
-    """Converts the arguments of `add_training` to arguments of a task's `train`."""
-    from zoo.distribution.current import current_workers
-    from zoo.text.tokenizer import Tokenizer
-
-    distributed = make_strategy(options.strategy)
-    card = json.loads(pathlib.Path(options.card).read_text("utf-8")) if options.card else {}
-    card.setdefault("command", f"python -m {program} " + " ".join(sys.argv[1:]))
-    return {
-        "recipe": override(recipes[options.recipe], options.set),
-        "folder": options.output,
-        "card": card,
-        "tokenizer": Tokenizer.load(options.vocabulary) if options.vocabulary else None,
-        "initial": _initial(options.initial) if options.initial else None,
-        "log": log if current_workers(distributed).chief else lambda text: None,
-        "strategy": distributed,
-    }
-
-
-def _initial(name):
-    """Loads a checkpoint, or a BERT from the folder of a Hugging Face model."""
+def load_initial(name: str) -> Any:
+    """Loads the model of `--initial`: a checkpoint, or a BERT from the folder of a Hugging Face model."""
     import zoo
     from zoo.conversion.from_bert import load_bert
 
@@ -108,11 +106,17 @@ def add_corpus(command: argparse.ArgumentParser, prefix: str, file: str, columns
         file, columns, features: Help texts: of the data file, its columns, and the features of a tfds data set.
     """
     group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
-    group.add_argument(f"--{prefix}data", required=True, help=f"{file}, gzip or not, or tfds:NAME")
+    group.add_argument(f"--{prefix}data", required=not prefix, help=f"{file}, gzip or not, or tfds:NAME")
     group.add_argument(f"--{prefix}columns", type=int, nargs="+", help=f"columns of {columns}, from 0")
     group.add_argument(f"--{prefix}features", nargs="+", help=f"of a tfds data set: {features}")
     group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help="of a tfds data set")
     return group
+
+
+def with_log(reader: Any) -> Any:
+    """Returns the reader of a corpus, which now logs its first example and warnings when a task has read it."""
+    reader.log = log
+    return reader
 
 
 def given_arguments(options: argparse.Namespace, names: Iterable[str], prefix: str = "") -> dict[str, Any]:
@@ -121,25 +125,44 @@ def given_arguments(options: argparse.Namespace, names: Iterable[str], prefix: s
     return {name: value for name, value in values.items() if value is not None}
 
 
-def add_texts(command: argparse.ArgumentParser) -> None:
-    """Adds the arguments of `read_texts`."""
-    command.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
-    command.add_argument("--text", action="append", help="a text instead of files")
-
-
-def read_texts(options: argparse.Namespace) -> list[str]:
-    """Reads the lines of files or of standard input, or the texts of `--text`."""
+def read_texts(options: argparse.Namespace) -> Iterator[str]:
+    """Yields the texts of `--text`, or the lines of files or of standard input; checks at once that the files exist."""
     if options.text is not None:
-        return options.text
+        return iter(options.text)
     if options.files:
-        return [text for path in options.files for text in read_lines(path)]
-    return [text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer]
+        return (text for path in [*map(existing_path, options.files)] for text in read_lines(path))
+    return (text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer)
 
 
-def add_limits(command: argparse.ArgumentParser) -> None:
-    """Adds the arguments of `LIMITS`."""
-    command.add_argument("--max-bytes", type=int, help="limit of a text; a longer one is an error; 100,000 by default")
-    command.add_argument("--max-seconds", type=float, help="limit of a call; a longer one is an error; none by default")
+def count_texts(options: argparse.Namespace) -> int | None:
+    """Counts what `read_texts` yields; None if that is not known, as for standard input and pipes."""
+    if options.text is not None:
+        return len(options.text)
+    paths = [pathlib.Path(path) for path in options.files]
+    if not paths or not all(path.is_file() for path in paths):
+        return None
+    return sum(1 for path in paths for _ in read_byte_lines(path))
+
+
+def text_chunks(texts: Iterable[str], options: argparse.Namespace) -> Iterator[list[str]]:
+    """Yields texts in lists, which grow while the caller takes less than `_CHUNK_SECONDS` for one.
+
+    Longer lists have more texts of similar lengths, shorter ones give results sooner. What a person types is answered
+    line by line.
+    """
+    typed = options.text is None and not options.files and sys.stdin.isatty()
+    texts, size = iter(texts), 1 if typed else _FIRST_CHUNK
+    while chunk := [*itertools.islice(texts, size)]:
+        start = time.monotonic()
+        yield chunk
+        if not typed and time.monotonic() - start < _CHUNK_SECONDS:
+            size = min(2 * size, _LONGEST_CHUNK)
+
+
+def check_writable(path: str | None) -> None:
+    """Raises `FileNotFoundError` if a file, to be written after minutes of work, has no folder."""
+    if path and not pathlib.Path(path).absolute().parent.is_dir():
+        raise FileNotFoundError(f"Expected a file in an existing folder. Received: {path}. Create its folder first.")
 
 
 def make_strategy(name: str | None) -> Any:
@@ -173,7 +196,18 @@ def log(text: str) -> None:
 
 
 @contextlib.contextmanager
-def progress_bar(total: int | None, description: str) -> Iterator[Callable[[int], None]]:
-    """Shows a progress bar on stderr while the block runs; gives the function that advances it by a count."""
-    with rich.progress.Progress(console=_errors, transient=True, disable=not _errors.is_terminal) as bar:
+def progress_bar(
+    total: int | None | Callable[[], int | None], description: str, shown: bool = True
+) -> Iterator[Callable[[int], None]]:
+    """Shows a progress bar on stderr while the block runs; gives the function that advances it by a count.
+
+    Args:
+        total: The count at the end, None if it is not known, or a function that returns it.
+        description: Text beside the bar.
+        shown: Whether to show the bar if stderr is a terminal.
+    """
+    shown = shown and _errors.is_terminal
+    total = (total() if shown else None) if callable(total) else total
+    # Without `redirect_stdout`, which would write results to stderr while the bar is there.
+    with rich.progress.Progress(console=_errors, transient=True, disable=not shown, redirect_stdout=False) as bar:
         yield functools.partial(bar.advance, bar.add_task(description, total=total))

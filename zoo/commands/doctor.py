@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import zoo
 from zoo.commands.quiet import quiet_start
+from zoo.extras import install_command
 
 LEAST_FREE = 5e9  # Bytes; a training run of `base` with its checkpoints takes about half of that.
 _SECONDS = 300  # Time limit for one pair of devices.
@@ -26,11 +27,13 @@ class Result(NamedTuple):
         name: What was checked.
         passed: Whether the check passed; None if it is unknown, or the thing is optional.
         detail: What was found.
+        skipped: Whether the check was left out, as something that it needs is missing.
     """
 
     name: str
     passed: bool | None
     detail: str
+    skipped: bool = False
 
 
 def examine(progress: Callable[[str], None] = lambda what: None) -> Iterator[Result]:
@@ -38,7 +41,7 @@ def examine(progress: Callable[[str], None] = lambda what: None) -> Iterator[Res
     yield Result("Python", sys.version_info >= (3, 11), f"{platform.python_version()}, {platform.platform()}")
     for package in ("tensorflow", "keras", "numpy", "safetensors", "sentencepiece"):
         found = _version(package)
-        yield Result(package, found is not None, found or f"not installed: pip install {package}")
+        yield Result(package, found is not None, found or f"not installed: {install_command(package)}")
     conflict = zoo.name_conflict()
     yield Result("import name keras_transformer", not conflict, conflict or "no other distribution claims it")
     yield _tensorflow_text(_version("tensorflow"), _version("tensorflow-text"))
@@ -73,7 +76,8 @@ def all_reduce(devices: tuple[str, ...]) -> Result:
 
 def _tensorflow_text(tensorflow, text):
     if text is None:
-        return Result("tensorflow-text", None, "not installed; exports that take text need it: pip install '.[text]'")
+        advice = f"not installed; exports that take text need it: {install_command('tensorflow_text')}"
+        return Result("tensorflow-text", None, advice)
     fits = tensorflow is not None and tensorflow.split(".")[:2] == text.split(".")[:2]
     return Result("tensorflow-text", fits, text if fits else f"{text} does not fit TensorFlow {tensorflow}")
 

@@ -1,15 +1,20 @@
 """The base class of the command lines of tasks: `train`, `evaluate`, a command that predicts, and `export`."""
 
 import argparse
+import functools
 import importlib
+import json
 import pathlib
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import zoo
 from zoo.commands import command_line
-from zoo.commands.command_line import LIMITS, add_command, given_arguments, log, progress_bar
-from zoo.config import Recipe
+from zoo.commands.command_line import LIMITS, given_arguments, log, progress_bar
+from zoo.config import Recipe, change_recipe
+from zoo.corpora.held_out import hold_out
+from zoo.extras import require
 from zoo.text.terminal import print_result
 
 
@@ -39,7 +44,14 @@ class TaskCommands:
     def predictions(
         self, predictor: Any, lines: list[str], options: argparse.Namespace, progress: Callable[[int], None]
     ) -> Iterable[str]:
-        """Predicts lines of text; returns the lines to print."""
+        """Predicts a part of the lines of text; returns the lines to print.
+
+        Args:
+            predictor: The predictor of the checkpoint.
+            lines: The lines; `options.first` is the number of the first one among all lines, from 1.
+            options: The arguments of the command.
+            progress: An argument of the predictor.
+        """
         raise NotImplementedError
 
     def add_evaluate(self, command: argparse.ArgumentParser) -> None:
@@ -48,21 +60,69 @@ class TaskCommands:
     def add_predict(self, command: argparse.ArgumentParser) -> None:
         """Adds further arguments of the command that predicts."""
 
+    def check(self, command: str, options: argparse.Namespace) -> None:
+        """Raises the errors that a command would otherwise meet after its work, such as a missing package."""
+        if command == "export":
+            require("A model that takes text", "tensorflow_text")
+
     def train_data(self, options: argparse.Namespace) -> Any:
         """Returns the training corpus, which may be a prepared one."""
         return self.read(options)
+
+    def corpora(self, options: argparse.Namespace) -> tuple[Any, Any]:
+        """Returns the training set and the dev set, which may be a share of the same corpus."""
+        given = options.dev_data or getattr(options, "dev_source", None) or getattr(options, "dev_target", None)
+        if bool(given) == (options.dev_share is not None):
+            files = "--dev-source and --dev-target, or --dev-data" if hasattr(options, "dev_source") else "--dev-data"
+            raise ValueError(
+                f"`train` needs a dev set, which selects the weights. Received: {'two' if given else 'none'}. Pass "
+                f"either {files}, or --dev-share 0.02, which takes 2 % of the training corpus."
+            )
+        if given:
+            return self.train_data(options), self.read(options, "dev-")
+        train = self.train_data(options)
+        if not hasattr(train, "part"):
+            raise ValueError("A prepared corpus cannot be divided. Received: --dev-share. Pass a dev set instead.")
+        return hold_out(train, options.dev_share)
 
     def card(self, options: argparse.Namespace) -> dict:
         """Returns values for the card of the checkpoint; those of `--card` take precedence."""
         return {}
 
+    def recipe(self, options: argparse.Namespace) -> Recipe:
+        """Returns the recipe that the arguments of `train` select."""
+        return change_recipe(self.recipes[options.recipe], options.set)
+
     def run_train(self, options: argparse.Namespace) -> None:
         """Trains a model, or resumes a training run; writes a checkpoint."""
-        dev = self.read(options, "dev-")
-        arguments = command_line.training_arguments(options, self.recipes, f"zoo.{self.task}")
-        arguments["card"] = {**self.card(options), **arguments["card"]}
-        self.module().train(train=self.train_data(options), dev=dev, **arguments)
-        arguments["log"](f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+        from zoo.distribution.current import current_workers
+        from zoo.text.tokenizer import Tokenizer
+
+        train, dev = self.corpora(options)
+        strategy = command_line.make_strategy(options.strategy)
+        report = log if current_workers(strategy).chief else lambda text: None
+        card = {"command": f"python -m zoo.{self.task} {' '.join(sys.argv[1:])}", **self.card(options)}
+        if options.card:
+            card |= json.loads(pathlib.Path(options.card).read_text("utf-8"))
+        self.module().train(
+            self.recipe(options),
+            train=train,
+            dev=dev,
+            folder=options.output,
+            card=card,
+            tokenizer=Tokenizer.load(options.vocabulary) if options.vocabulary else None,
+            initial=command_line.load_initial(options.initial) if options.initial else None,
+            log=report,
+            strategy=strategy,
+        )
+        report(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+
+    def run_finish(self, options: argparse.Namespace) -> None:
+        """Writes a checkpoint from a training run that has not ended; the run can still be resumed."""
+        from zoo.training.finishing import finish
+
+        folder, weights = finish(options.folder, options.weights)
+        log(f"written: {folder} ({weights})")
 
     def run_evaluate(self, options: argparse.Namespace) -> None:
         """Prints the scores of a model on a corpus, with their 95 % intervals."""
@@ -71,12 +131,17 @@ class TaskCommands:
 
     def run_predict(self, options: argparse.Namespace) -> None:
         """Prints the predictions for standard input or files, line by line."""
-        lines = command_line.read_texts(options)
+        texts = command_line.read_texts(options)
         predictor = zoo.load(options.checkpoint)
-        with progress_bar(len(lines), self.predict) as advance:
-            results = [*self.predictions(predictor, lines, options, advance)]
-        for text in results:
-            print_result(text)
+        total = functools.partial(command_line.count_texts, options)
+        with progress_bar(total, self.predict, shown=not sys.stdout.isatty()) as advance:
+            options.first = 1
+            for chunk in command_line.text_chunks(texts, options):
+                for text in self.predictions(predictor, chunk, options, lambda count: None):
+                    print_result(text)
+                sys.stdout.flush()
+                advance(len(chunk))
+                options.first += len(chunk)
 
     def run_export(self, options: argparse.Namespace) -> None:
         """Writes a SavedModel, which does not need this package."""
@@ -91,6 +156,10 @@ class TaskCommands:
         """Runs a command; returns the exit status, 2 for an error of the caller, which is printed in one line."""
         return command_line.run(self.parser(), arguments)
 
+    def execute(self, arguments: list[str]) -> int:
+        """Runs a command as `main` does, but raises its errors."""
+        return command_line.execute(self.parser(), arguments)
+
     def parser(self) -> argparse.ArgumentParser:
         """Returns the parser of all commands."""
         program = f"python -m zoo.{self.task}"
@@ -101,28 +170,53 @@ class TaskCommands:
 
     def add_commands(self, commands: Any) -> None:
         """Adds all commands to the subparsers `commands`."""
-        train = add_command(commands, "train", self.run_train)
+        train = self.add_command(commands, "train", self.run_train, resumes=True)
         self.add_corpus(train)
         self.add_corpus(train, "dev-")
-        command_line.add_training(train, self.recipes)
+        text = "instead of a dev corpus: the share of the training corpus to hold out, such as 0.02"
+        train.add_argument("--dev-share", type=float, help=text)
+        train.add_argument("--recipe", choices=self.recipes, default="small")
+        text = "such as training.steps=500"
+        train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
+        first = train.add_mutually_exclusive_group()
+        first.add_argument("--vocabulary", help="a vocabulary to use; learned from the corpus by default")
+        first.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
+        text = "mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names"
+        train.add_argument("--strategy", choices=["mirrored", "workers"], help=text)
+        train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
+        train.add_argument("--output", required=True, help="folder of the run; an interrupted run resumes")
         self.add_train(train)
 
-        evaluate = add_command(commands, "evaluate", self.run_evaluate)
+        finish = self.add_command(commands, "finish", self.run_finish)
+        finish.add_argument("folder", metavar="RUN", help="folder of the run, the --output of `train`")
+        text = "by default the best on dev if there was an evaluation, else the last"
+        finish.add_argument("--weights", choices=["best", "average", "last"], help=text)
+
+        evaluate = self.add_command(commands, "evaluate", self.run_evaluate)
         self.add_checkpoint(evaluate)
         self.add_corpus(evaluate)
         self.add_evaluate(evaluate)
         if self.predict is None:
             return
-        predict = add_command(commands, self.predict, self.run_predict, self.predictions.__doc__)
+        predict = self.add_command(commands, self.predict, self.run_predict, self.predictions.__doc__)
         self.add_checkpoint(predict)
-        command_line.add_texts(predict)
+        predict.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
+        predict.add_argument("--text", action="append", help="a text instead of files")
         self.add_predict(predict)
 
-        export = add_command(commands, "export", self.run_export)
+        export = self.add_command(commands, "export", self.run_export)
         self.add_checkpoint(export)
         export.add_argument("--output", required=True, help="folder to write")
-        command_line.add_limits(export)
+        text = "limit of a text; a longer one is an error; 100,000 by default"
+        export.add_argument("--max-bytes", type=int, help=text)
+        text = "limit of a call; a longer one is an error; none by default"
+        export.add_argument("--max-seconds", type=float, help=text)
         self.add_export(export)
+
+    def add_command(self, commands: Any, name: str, *arguments: Any, **options: Any) -> argparse.ArgumentParser:
+        """Adds a command, before which `check` is called; arguments as for `command_line.add_command`."""
+        check = functools.partial(self.check, name)
+        return command_line.add_command(commands, name, *arguments, check=check, **options)
 
     def add_train(self, command: argparse.ArgumentParser) -> None:
         """Adds further arguments of `train`."""

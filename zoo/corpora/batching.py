@@ -11,17 +11,20 @@ from zoo.corpora.token_rows import TokenRows
 Batch = dict[str, np.ndarray]
 
 
-class Corpus(typing.Protocol):
-    """Interface of corpora: rows of one or two sides, such as `EncodedCorpus`."""
+class Corpus:
+    """Base class of corpora: rows of one or two sides. Corpora that differ between epochs define only `epoch`."""
 
     def epoch(self, epoch: int) -> "Corpus":
-        """Returns the corpus of this epoch."""
+        """Returns the corpus of this epoch: itself, unless it differs between epochs."""
+        return self
 
     def lengths(self) -> list[np.ndarray]:
         """Returns the number of positions `[rows]` of each side."""
+        raise NotImplementedError
 
     def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> Batch:
         """Returns the chosen rows as arrays, padded to the widths of the sides, and `fill` rows of padding."""
+        raise NotImplementedError
 
 
 _ROW_MULTIPLE = 8
@@ -34,7 +37,6 @@ def token_batches(
     seed: int,
     epoch: int = 0,
     pad_multiple: int = 1,
-    skip: int = 0,
 ) -> typing.Iterator[Batch]:
     """Yields the batches of one epoch: every row once, in an order determined by (seed, epoch).
 
@@ -45,7 +47,6 @@ def token_batches(
         pad_multiple: Rounds widths up to multiples, for compilers that compile each shape separately. Then batches
             of the same widths also have the same B, a multiple of 8 if eight rows fit, by added rows of padding. 1 pads
             to the longest row and adds no rows.
-        skip: Number of batches at the beginning to leave out, without gathering them.
 
     Yields:
         What `corpus.gather` returns.
@@ -54,7 +55,7 @@ def token_batches(
         ValueError: If one row has more than `batch_tokens` positions on a side.
     """
     plan = _BatchPlan(corpus, batch_tokens, pad_multiple, seed, epoch)
-    yield from map(plan.gather, range(skip, len(plan)))
+    yield from map(plan.gather, range(len(plan)))
 
 
 class BatchStream:

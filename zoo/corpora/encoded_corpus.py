@@ -1,9 +1,10 @@
 """Encoding of sentence pairs as flat arrays of token ids, in memory or in memory-mapped files. NumPy only."""
 
 import contextlib
-import io
+import functools
 import itertools
 import json
+import operator
 import os
 import pathlib
 import shutil
@@ -13,7 +14,8 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from zoo.config import START_ID
-from zoo.corpora.reading import LineNotes
+from zoo.corpora.batching import Corpus
+from zoo.corpora.reports import LineNotes
 from zoo.corpora.token_rows import TokenRows
 from zoo.storage.arrays import atomic_folder, write_atomically, write_errors
 
@@ -24,7 +26,7 @@ _SIDES = ("source", "target")
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedCorpus:
+class EncodedCorpus(Corpus):
     """Pairs that are encoded once, the same in every epoch.
 
     Args:
@@ -38,10 +40,6 @@ class EncodedCorpus:
 
     def __len__(self):
         return len(self.source.offsets) - 1
-
-    def epoch(self, epoch: int) -> "EncodedCorpus":
-        """Returns the corpus of this epoch: itself."""
-        return self
 
     def arrays(self) -> list[np.ndarray]:
         """Returns all ids, which identify the corpus."""
@@ -84,7 +82,7 @@ class EncodedCorpus:
         return cls(*sides, LineNotes(**facts["too_long"]))
 
 
-class SampledCorpus:
+class SampledCorpus(Corpus):
     """Pairs that are encoded again in every epoch, with BPE-dropout.
 
     Args:
@@ -101,25 +99,18 @@ class SampledCorpus:
                 "`pairs` must be iterable once for each epoch. "
                 f"Received: {type(pairs).__name__}, which ends after one pass. Use a list or a reader."
             )
-        self._pairs, self._tokenizer = pairs, tokenizer
-        self._dropout, self._seed, self._max_tokens = dropout, seed, max_tokens
-        self._folder = None if folder is None else pathlib.Path(folder)
-        self._current = (None, None)
+        self._encode = functools.partial(encode_corpus, pairs, tokenizer, max_tokens=max_tokens, dropout=dropout)
+        self._seed, self._folder, self._current = seed, folder and pathlib.Path(folder), (None, None)
 
     def epoch(self, epoch: int) -> EncodedCorpus:
         """Returns the corpus of this epoch."""
         if self._current[0] != epoch:
             self._current = (None, None)  # Frees the memory of the last epoch first.
-            self._current = (epoch, self._encode(epoch))
+            for old in self._folder.glob("epoch-*") if self._folder else ():
+                shutil.rmtree(old)
+            folder = self._folder and self._folder / f"epoch-{epoch}"
+            self._current = epoch, self._encode(seed=(self._seed, epoch), folder=folder)
         return self._current[1]
-
-    def _encode(self, epoch):
-        settings = dict(max_tokens=self._max_tokens, dropout=self._dropout, seed=(self._seed, epoch))
-        if self._folder is None:
-            return encode_corpus(self._pairs, self._tokenizer, **settings)
-        for old in self._folder.glob("epoch-*"):
-            shutil.rmtree(old)
-        return encode_corpus(self._pairs, self._tokenizer, folder=self._folder / f"epoch-{epoch}", **settings)
 
 
 def encode_corpus(
@@ -151,79 +142,56 @@ def encode_corpus(
     Raises:
         ValueError: If `folder` exists, or fewer than `min_pairs` are left.
     """
+    dtype = "uint16" if tokenizer.vocabulary_size <= 2**16 else "int32"
+    lengths, memory, too_long = [[0], [0]], [bytearray(), bytearray()], LineNotes()
     with contextlib.nullcontext() if folder is None else atomic_folder(folder) as part:
-        found, sides = _encode_into(part, numbered(pairs), tokenizer, max_tokens, dropout, seed)
-        if found["pairs"] < min_pairs:
+        for encoded in _encode_chunks(numbered(pairs), tokenizer, max_tokens, dropout, seed, too_long):
+            for i, rows in enumerate(encoded):
+                lengths[i] += map(len, rows)
+                ids = np.fromiter(itertools.chain.from_iterable(rows), dtype).tobytes()
+                if part is None:
+                    memory[i] += ids
+                else:
+                    path = part / f"{_SIDES[i]}.ids"
+                    with write_errors(path), open(path, "ab") as file:
+                        file.write(ids)
+        if len(lengths[0]) <= min_pairs:
             raise ValueError(
-                f"No pair is left to train on. Received: {found['too_long']['count']} pairs, all "
+                f"No pair is left to train on. Received: {too_long.count} pairs, all "
                 f"with more than max_tokens={max_tokens} tokens. Use a corpus that has pairs, or raise it."
             )
+        offsets = [np.cumsum(counts, dtype="int64") for counts in lengths]
         if part is None:
-            return EncodedCorpus(*sides, LineNotes(**found["too_long"]))
-        write_atomically(part / "corpus.json", json.dumps({**(facts or {}), **found}, indent=1).encode())
+            sides = (TokenRows(np.frombuffer(ids, dtype), ends) for ids, ends in zip(memory, offsets))
+            return EncodedCorpus(*sides, too_long)
+        found = {"dtype": dtype, "tokenizer": tokenizer.digest, "pairs": len(offsets[0]) - 1}
+        for side, ends in zip(_SIDES, offsets):
+            write_atomically(part / f"{side}.offsets", ends.tobytes())
+            found[f"{side}_tokens"] = int(ends[-1])
+        found = {**(facts or {}), **found, "too_long": asdict(too_long)}
+        write_atomically(part / "corpus.json", json.dumps(found, indent=1).encode())
     return EncodedCorpus.open(folder, tokenizer)
 
 
-def _encode_into(part, numbered, tokenizer, max_tokens, dropout, seed):
-    dtype = "uint16" if tokenizer.vocabulary_size <= 2**16 else "int32"
-    writers = [_RowWriter(dtype, part and part / side) for side in _SIDES]
-    too_long = LineNotes()
-    try:
-        for number, chunk in enumerate(chunks(numbered, _CHUNK)):
-            lines, pairs = zip(*chunk)
-            encoded = _encode_chunk([*zip(*pairs)], tokenizer, max_tokens, dropout, seed, number)
-            short = [not max_tokens or max(len(s), len(t)) < max_tokens for s, t in zip(*encoded)]
-            for line in itertools.compress(lines, (not kept for kept in short)):
-                too_long.add(line)
-            for writer, rows in zip(writers, encoded):
-                writer.add(list(itertools.compress(rows, short)))
-    finally:
-        sides = [writer.close() for writer in writers]
-    facts = {
-        "dtype": dtype,
-        "tokenizer": tokenizer.digest,
-        "pairs": len(sides[0].offsets) - 1,
-        "source_tokens": int(sides[0].offsets[-1]),
-        "target_tokens": int(sides[1].offsets[-1]),
-        "too_long": asdict(too_long),
-    }
-    return facts, sides
+def _encode_chunks(numbered, tokenizer, max_tokens, dropout, seed, too_long):
+    """Yields the rows of ids of source and target, chunk by chunk, and notes the lines of pairs that it leaves out."""
+    for number, chunk in enumerate(chunks(numbered, _CHUNK)):
+        lines, pairs = zip(*chunk)
+        sides = [_encode(side, tokenizer, max_tokens, dropout, seed, (number, i)) for i, side in enumerate(zip(*pairs))]
+        short = [not max_tokens or max(map(len, rows)) < max_tokens for rows in zip(*sides)]
+        for line in itertools.compress(lines, map(operator.not_, short)):
+            too_long.add(line)
+        yield [[*itertools.compress(rows, short)] for rows in sides]
 
 
-def _encode_chunk(texts, tokenizer, max_tokens, dropout, seed, number):
+def _encode(texts, tokenizer, max_tokens, dropout, seed, place):
     if not dropout:
-        return [tokenizer.encode(side) for side in texts]
-    seed = np.atleast_1d(seed).tolist()
-    encoded = [tokenizer.with_dropout(dropout, (*seed, number, side)).encode(rows) for side, rows in enumerate(texts)]
-    for side, rows in zip(texts, encoded):
-        long = [i for i, row in enumerate(rows) if max_tokens and len(row) >= max_tokens]
-        for i, row in zip(long, tokenizer.encode([side[i] for i in long])):
-            rows[i] = row
-    return encoded
-
-
-class _RowWriter:
-    """Writes rows of ids to memory or to the files `<path>.ids` and `<path>.offsets`."""
-
-    def __init__(self, dtype, path=None):
-        self._dtype, self._path = dtype, path
-        self._file = io.BytesIO() if path is None else open(f"{path}.ids", "wb")  # noqa: SIM115  Closed by `close`.
-        self._lengths = [np.zeros(1, "int64")]
-
-    def add(self, rows):
-        self._lengths.append(np.fromiter(map(len, rows), "int64", len(rows)))
-        ids = np.fromiter(itertools.chain.from_iterable(rows), self._dtype)
-        with write_errors(f"{self._path}.ids"):
-            self._file.write(ids.tobytes())
-
-    def close(self):
-        offsets = np.cumsum(np.concatenate(self._lengths))
-        if self._path is None:
-            return TokenRows(np.frombuffer(self._file.getbuffer(), self._dtype), offsets)
-        with write_errors(f"{self._path}.ids"):
-            self._file.close()
-        write_atomically(f"{self._path}.offsets", offsets.tobytes())
-        return TokenRows(np.zeros(0, self._dtype), offsets)
+        return tokenizer.encode(texts)
+    rows = tokenizer.with_dropout(dropout, (*np.atleast_1d(seed).tolist(), *place)).encode(texts)
+    long = [i for i, row in enumerate(rows) if max_tokens and len(row) >= max_tokens]
+    for i, row in zip(long, tokenizer.encode([texts[i] for i in long])):
+        rows[i] = row
+    return rows
 
 
 def numbered(pairs: Pairs) -> typing.Iterator[tuple[int, tuple[str, str]]]:

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from zoo.corpora.batching import Corpus
 from zoo.corpora.token_rows import TokenRows, append_rows
 
 NO_LABEL = -1  # For padding and tokens without a label.
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledCorpus:
+class LabelledCorpus(Corpus):
     """Rows of token ids, as a model reads them, with labels.
 
     Args:
@@ -27,10 +28,6 @@ class LabelledCorpus:
 
     def __len__(self):
         return len(self.tokens.offsets) - 1
-
-    def epoch(self, epoch: int) -> "LabelledCorpus":
-        """Returns the corpus of this epoch: itself."""
-        return self
 
     def arrays(self) -> list[np.ndarray]:
         """Returns all ids and labels, which identify the corpus."""
@@ -59,7 +56,7 @@ class LabelledCorpus:
 
 
 @dataclass(frozen=True, eq=False)
-class SampledRows:
+class SampledRows(Corpus):
     """Corpus that is encoded again for each epoch, such as with BPE-dropout.
 
     Args:
@@ -74,7 +71,7 @@ class SampledRows:
 
 
 @dataclass(frozen=True, eq=False)
-class TokenDropout:
+class TokenDropout(Corpus):
     """Corpus in which random tokens, others in each epoch, are replaced by the unknown token.
 
     Args:
@@ -141,6 +138,4 @@ def _fitted(lengths, room):
     if len(lengths) == 1:
         return [room]
     shorter = min(*lengths, room // 2)
-    if lengths[0] <= lengths[1]:
-        return [shorter, room - shorter]
-    return [room - shorter, shorter]
+    return [shorter, room - shorter] if lengths[0] <= lengths[1] else [room - shorter, shorter]

@@ -1,57 +1,18 @@
-"""Readers of files and data sets as rows of bytes, and reports of the lines that are left out. No Keras."""
+"""Readers of files and data sets as rows of bytes, and the base class of readers of examples. No Keras."""
 
 import contextlib
 import csv
 import gzip
 import os
 import pathlib
-import string
 import typing
 import zlib
-from dataclasses import dataclass, field
+
+from zoo.corpora.reports import Report
+from zoo.extras import require
 
 PathLike = str | os.PathLike
 Row = tuple[bytes, ...] | None  # None for a line with too few columns.
-
-
-@dataclass
-class LineNotes:
-    """Number of lines with some property, and the line numbers of the first ten."""
-
-    count: int = 0
-    first: list[int] = field(default_factory=list)
-
-    def add(self, line: int) -> None:
-        self.count += 1
-        if len(self.first) < 10:
-            self.first.append(line)
-
-    def __str__(self):
-        more = ", ..." if self.count > len(self.first) else ""
-        return f"(line {', '.join(map(str, self.first))}{more})"
-
-
-class Report:
-    """Counts and line notes of one pass over a corpus, as attributes. Line numbers count from 1.
-
-    Example: after `report = Report("{pairs:,} pairs from {lines:,} lines", "empty", "broken")`, `report.pairs` and
-    `report.lines` are 0, and `report.empty` and `report.broken` are instances of `LineNotes`. `str(report)` is the
-    summary, followed by the notes that are not empty.
-
-    Args:
-        summary: Format string of the counts, which are named by its fields.
-        notes: Names of the line notes.
-    """
-
-    def __init__(self, summary: str, *notes: str):
-        self._summary = summary
-        vars(self).update({name: 0 for _, name, _, _ in string.Formatter().parse(summary) if name})
-        vars(self).update({name: LineNotes() for name in notes})
-
-    def __str__(self):
-        notes = {name: value for name, value in vars(self).items() if isinstance(value, LineNotes) and value.count}
-        parts = [f"{value.count:,} {name.replace('_', ' ')} {value}" for name, value in notes.items()]
-        return "; ".join([self._summary.format_map(vars(self)), *parts])
 
 
 class TableRows:
@@ -68,17 +29,20 @@ class TableRows:
     """
 
     def __init__(self, path: PathLike, columns: typing.Sequence[int], commas: bool = False):
-        self._path, self._columns, self._commas = existing_path(path), tuple(columns), commas
-        if min(self._columns) < 0 or len({*self._columns}) < len(self._columns):
+        self._path, self.columns, self._commas = existing_path(path), tuple(columns), commas
+        if min(self.columns) < 0 or len({*self.columns}) < len(self.columns):
             raise ValueError(f"`columns` must be different numbers from 0. Received: columns={columns}. Change them.")
+        self.num_columns = 0  # Of the longest row of the latest pass.
 
     def __iter__(self) -> typing.Iterator[Row]:
+        self.num_columns = 0
         with contextlib.closing(read_byte_lines(self._path)) as lines:
             for cells in self._cells(lines):
+                self.num_columns = max(self.num_columns, len(cells))
                 if not any(cell.strip() for cell in cells):
-                    yield (b"",) * len(self._columns)
+                    yield (b"",) * len(self.columns)
                 else:
-                    yield tuple(cells[c] for c in self._columns) if max(self._columns) < len(cells) else None
+                    yield tuple(cells[c] for c in self.columns) if max(self.columns) < len(cells) else None
 
     def _cells(self, lines):
         if self._commas:
@@ -133,14 +97,10 @@ class DatasetRows:
         argument: str,
         choose: typing.Callable[[typing.Any], typing.Sequence[str]],
     ):
-        try:
-            import importlib_resources  # noqa: F401  tensorflow-datasets 4.9 needs it but does not install it.
-            import tensorflow_datasets
-        except ImportError as error:
-            raise ImportError(
-                f"Reading tfds:{name} needs tensorflow-datasets. "
-                "Install it: pip install tensorflow-datasets importlib_resources"
-            ) from error
+        # tensorflow-datasets 4.9 needs the second but does not install it.
+        require(f"Reading tfds:{name}", "tensorflow_datasets", "importlib_resources")
+        import tensorflow_datasets
+
         self._module, self._split = tensorflow_datasets, split
         try:
             self._builder = tensorflow_datasets.builder(name, data_dir=data_dir and os.fspath(data_dir))
@@ -205,13 +165,38 @@ class Reader:
 
     Attributes:
         summary, notes: Arguments of `Report`, `lines` and `broken` (rows that are not UTF-8) among them.
+        log: Called with the first example and with warnings when a task or a command reads the corpus; None for no
+            call.
+        chosen: Whether the caller chose the columns.
+        part: Function from the text of an example to whether the reader gives it; None for all. See `held_out`.
     """
 
     summary: str
     notes: tuple[str, ...]
+    log: typing.Callable[[str], None] | None = None
+    chosen: bool = False
+    part: typing.Callable[[str], bool] | None = None
 
     def __init__(self, rows: typing.Iterable[Row]):
         self._rows, self.report = rows, Report(self.summary, *self.notes)
+
+    def show(self, example: typing.Any) -> str:
+        """Returns an example with the names of its parts, for the log."""
+        return f"text: {example}"
+
+    def key(self, cells: list[str]) -> str:
+        """Returns the text of a row that decides to which part of a divided corpus it belongs."""
+        return cells[0]
+
+    @property
+    def columns(self) -> tuple[int, ...]:
+        """The numbers of the columns that are read, from 0; empty for a corpus without columns."""
+        return getattr(self._rows, "columns", ())
+
+    @property
+    def num_columns(self) -> int:
+        """The number of columns of the file, after a pass; 0 for a corpus without columns."""
+        return getattr(self._rows, "num_columns", 0)
 
     def examples(self, line: int, cells: list[str] | None) -> typing.Iterator:
         """Yields the examples of a row, and adds a row that is left out to the report; None lacks columns."""
@@ -227,7 +212,10 @@ class Reader:
             except UnicodeDecodeError:
                 self.report.broken.add(line)
                 continue
+            if cells and self.part is not None and not self.part(self.key(cells)):
+                continue
             for example in self.examples(line, cells):
+                self.report.first = self.report.first or (line, example)
                 yield line, example
 
     def __iter__(self) -> typing.Iterator:
@@ -269,7 +257,17 @@ def read_byte_lines(path: pathlib.Path) -> typing.Iterator[bytes]:
             try:
                 for number, line in enumerate(lines):
                     if number == 0:
-                        line = line.removeprefix(b"\xef\xbb\xbf")
+                        line = _without_mark(path, line)
                     yield line.removesuffix(b"\n").removesuffix(b"\r")
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise ValueError(f"{path} is a damaged gzip file: {error}. Fetch it again.") from error
+
+
+def _without_mark(path, line):
+    """Removes the byte-order mark of UTF-8 from the first line; raises `ValueError` for that of UTF-16."""
+    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise ValueError(
+            f"Text files must be UTF-8. Received: {path} with the byte-order mark of UTF-16. Convert it: "
+            "iconv -f UTF-16 -t UTF-8."
+        )
+    return line.removeprefix(b"\xef\xbb\xbf")

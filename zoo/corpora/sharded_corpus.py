@@ -12,14 +12,16 @@ import os
 import pathlib
 import signal
 import threading
+import types
 from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 
 import numpy as np
 
 from zoo.corpora.encoded_corpus import EncodedCorpus, chunks, encode_corpus, numbered
-from zoo.corpora.reading import LineNotes
+from zoo.corpora.reports import LineNotes
 from zoo.corpora.token_rows import TokenRows
 from zoo.storage.arrays import write_atomically
 from zoo.storage.lock import folder_lock
@@ -62,25 +64,25 @@ def prepare_corpus(
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / _VOCABULARY, tokenizer.model)
     threads = -1 if processes == 1 else 1  # Of each process; -1 for the number of cores.
+    progress = progress or (lambda pairs: None)
     digests, settings = [], {"max_tokens": max_tokens, "shard_pairs": shard_pairs, "tokenizer": tokenizer.digest}
     context = multiprocessing.get_context("spawn")
     with folder_lock(folder), ProcessPoolExecutor(processes, context, initializer=_end_with_parent) as pool:
-        running: dict[Future, int] = {}
+        running: list[Future] = []
         try:
             for number, chunk in enumerate(chunks(numbered(pairs), shard_pairs)):
-                while len(running) >= 2 * processes:
-                    _collect(running, progress)
                 digests.append(_digest(chunk, settings))
                 path = folder / f"shard-{number:05d}"
                 if path.exists():
                     _check_shard(path, digests[-1])
-                    if progress is not None:
-                        progress(len(chunk))
-                else:
-                    arguments = path, tokenizer.model, threads, chunk, max_tokens, digests[-1]
-                    running[pool.submit(_encode_shard, *arguments)] = len(chunk)
-            while running:
-                _collect(running, progress)
+                    progress(len(chunk))
+                    continue
+                if len(running) >= 2 * processes:
+                    progress(running.pop(0).result())
+                arguments = path, tokenizer.model, threads, chunk, max_tokens, digests[-1]
+                running.append(pool.submit(_encode_shard, *arguments))
+            for work in running:
+                progress(work.result())
         except BrokenProcessPool as error:
             raise ChildProcessError(
                 "A process that encodes was killed. Run the same command again to resume."
@@ -98,11 +100,17 @@ def prepare_corpus(
     return corpus
 
 
+@dataclass(frozen=True, eq=False)
 class ShardedCorpus(EncodedCorpus):
-    """Corpus that `prepare_corpus` wrote, as memory-mapped files."""
+    """Corpus that `prepare_corpus` wrote, as memory-mapped files.
 
-    tokenizer: Tokenizer
-    digest: str
+    Args:
+        tokenizer: The vocabulary that it was encoded with.
+        digest: Hash of its texts and settings.
+    """
+
+    tokenizer: Tokenizer | None = None
+    digest: str = ""
 
     @classmethod
     def open(cls, folder: str | os.PathLike) -> "ShardedCorpus":
@@ -128,11 +136,8 @@ class ShardedCorpus(EncodedCorpus):
             notes = shards[-1].too_long
             too_long.count, too_long.first = too_long.count + notes.count, (too_long.first + notes.first)[:10]
         sides = [concatenate_rows([getattr(shard, side) for shard in shards]) for side in ("source", "target")]
-        corpus = cls(*sides, too_long)
         text = json.dumps(facts, sort_keys=True).encode()
-        object.__setattr__(corpus, "tokenizer", tokenizer)  # The dataclass is frozen.
-        object.__setattr__(corpus, "digest", hashlib.sha256(text).hexdigest())
-        return corpus
+        return cls(*sides, too_long, tokenizer, hashlib.sha256(text).hexdigest())
 
 
 def is_prepared(path: str | os.PathLike | None) -> bool:
@@ -180,23 +185,9 @@ def _end_with_parent():
 
 def _encode_shard(path, model, threads, chunk, max_tokens, digest):
     tokenizer = Tokenizer(model, threads)
-    encode_corpus(_Lines(chunk), tokenizer, max_tokens=max_tokens, folder=path, min_pairs=0, facts={"text": digest})
-
-
-class _Lines(list):
-    """List of (line, pair)."""
-
-    def numbered(self):
-        return iter(self)
-
-
-def _collect(running, progress):
-    """Waits for a shard, and raises its error, if any."""
-    for work in wait(running, return_when=FIRST_COMPLETED).done:
-        work.result()
-        if progress is not None:
-            progress(running[work])
-        del running[work]
+    pairs = types.SimpleNamespace(numbered=lambda: chunk)
+    encode_corpus(pairs, tokenizer, max_tokens=max_tokens, folder=path, min_pairs=0, facts={"text": digest})
+    return len(chunk)
 
 
 def _digest(chunk, settings):

@@ -1,13 +1,15 @@
 """Exit of a process after a worker failure, and folders that are deleted at the exit."""
 
 import atexit
+import contextlib
 import os
 import pathlib
 import shutil
 import sys
 import tempfile
 
-_folders: list[str] = []
+_folders = contextlib.ExitStack()
+atexit.register(_folders.close)
 
 
 class WorkerFailure(ConnectionError):
@@ -16,19 +18,14 @@ class WorkerFailure(ConnectionError):
 
 def temporary_folder(prefix: str) -> pathlib.Path:
     """Creates a folder that is deleted when this process exits."""
-    _folders.append(tempfile.mkdtemp(prefix=prefix))
-    return pathlib.Path(_folders[-1])
+    folder = tempfile.mkdtemp(prefix=prefix)
+    _folders.callback(shutil.rmtree, folder, ignore_errors=True)
+    return pathlib.Path(folder)
 
 
 def exit_process(status: int) -> None:
     """Exits immediately. After a `WorkerFailure` JAX would wait a minute for the other workers, then abort."""
-    _remove_folders()
+    _folders.close()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
-
-
-@atexit.register
-def _remove_folders():
-    while _folders:
-        shutil.rmtree(_folders.pop(), ignore_errors=True)

@@ -5,7 +5,7 @@ import hashlib
 import json
 import pathlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -82,6 +82,11 @@ class Workers:
                 f"All workers must have the same {name}. Received: one that differs from worker 0's on worker "
                 f"{', '.join(map(str, others))}. Start all of them with the same command and the same files."
             )
+
+    def sums(self, values: Sequence[int]) -> list[int]:
+        """Returns the sums of integers over all workers, on each of them."""
+        values = np.array(values, "int32")
+        return (values if self.count == 1 else self._sum(values)).tolist()
 
     def local_folder(self, folder: pathlib.Path) -> pathlib.Path:
         """Returns the folder that this process writes to: `folder` on the chief, a temporary one on the others."""

@@ -1,10 +1,10 @@
 """Command line: `python -m zoo.labelling train | evaluate | tag | export`."""
 
-import sys
-
+from zoo.commands.command_line import with_log
 from zoo.commands.task_commands import TaskCommands
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import RECIPES
+from zoo.text.words import split_words
 
 
 class LabellingCommands(TaskCommands):
@@ -12,7 +12,7 @@ class LabellingCommands(TaskCommands):
 
     def add_corpus(self, command, prefix=""):
         text = "file with a word and its label per line, and an empty line after each sentence"
-        command.add_argument(f"--{prefix}data", required=True, help=text)
+        command.add_argument(f"--{prefix}data", required=not prefix, help=text)
         if prefix:
             return
         command.add_argument("--columns", type=int, nargs=2, default=(0, -1), help="columns of word and label, from 0")
@@ -25,11 +25,18 @@ class LabellingCommands(TaskCommands):
 
     def read(self, options, prefix=""):
         path = options.dev_data if prefix else options.data
-        return SentenceReader(path, options.columns, options.unknown_labels)
+        return with_log(SentenceReader(path, options.columns, options.unknown_labels))
+
+    def add_predict(self, command):
+        command.add_argument("--tokenised", action="store_true", help="the words are already separated by spaces")
 
     def predictions(self, predictor, lines, options, progress):
-        """Returns a line of word_label pairs for each sentence, whose words are separated by spaces."""
-        sentences = [text.split() for text in lines]
+        """Returns a line of word_label pairs for each sentence; words are split as in the Penn treebank.
+
+        The default model tags the parts of speech of English with the tags of the Penn treebank, and was trained on
+        the speech and the writing of MASC.
+        """
+        sentences = [text.split() if options.tokenised else split_words(text, treebank_quotes=False) for text in lines]
         pairs = zip(sentences, predictor.tag(sentences, progress))
         return [" ".join(map("_".join, zip(words, labels))) for words, labels in pairs]
 
@@ -38,4 +45,4 @@ COMMANDS = LabellingCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -4,8 +4,10 @@ import os
 import typing
 from collections.abc import Iterator, Sequence
 
+from zoo.corpora.inspection import check_labels
 from zoo.corpora.labelled_corpus import NO_LABEL
-from zoo.corpora.reading import LineNotes, LineRows, PathLike, Reader, Report
+from zoo.corpora.reading import LineRows, PathLike, Reader
+from zoo.corpora.reports import LineNotes, Report
 
 
 class Sentence(typing.NamedTuple):
@@ -47,6 +49,9 @@ class SentenceReader(Reader):
                 f"`unknown_labels` must be 'error' or 'wrong'. Received: unknown_labels={unknown_labels!r}. Change it."
             )
 
+    def show(self, sentence):
+        return "   ".join(f"{word} = {label}" for word, label in zip(*sentence))
+
     def numbered(self) -> Iterator[tuple[int, Sentence]]:
         """Yields (line of the first word, sentence)."""
         report = self.report = Report(self.summary, *self.notes)
@@ -58,10 +63,12 @@ class SentenceReader(Reader):
                 first = first if words else line
                 words.append(cells)
             else:
-                if words and not broken:
+                sentence = Sentence(*zip(*words)) if words and not broken else None
+                if sentence and (self.part is None or self.part(" ".join(sentence.words))):
                     report.sentences += 1
                     report.words += len(words)
-                    yield first, Sentence(*zip(*words))
+                    report.first = report.first or (first, sentence)
+                    yield first, sentence
                 words, broken = [], False
 
     def _cells(self, report):
@@ -99,9 +106,11 @@ def label_names(sentences: typing.Iterable[Sentence]) -> list[str]:
     """Returns the labels of a corpus, sorted.
 
     Raises:
-        ValueError: If the corpus is empty.
+        ValueError: If the corpus is empty, or has more different labels than different words.
     """
-    names = sorted({label for sentence in sentences for label in sentence.labels})
+    pairs = [pair for sentence in sentences for pair in zip(*sentence)]
+    names = sorted({label for _, label in pairs})
+    check_labels(names, pairs, "words", len({word for word, _ in pairs}))
     if not names:
         raise ValueError("The training corpus must have labelled words. Received: no sentence. Check the file.")
     return names

@@ -48,7 +48,7 @@ def labelling_scores(
             f"Received: {len(gold)} sentences of {sum(map(len, gold))} words, "
             f"labels for {len(predicted)} sentences of {sum(map(len, predicted))} words. Pass both for the same words."
         )
-    counts = np.array([_counts(*pair, is_bio(names)) for pair in zip(gold, predicted)], "float64")
+    counts = np.array([_counts(*pair) for pair in zip(gold, predicted)], "float64")
 
     def values(rows):
         correct, words, common, both = counts[rows].sum(0)
@@ -59,10 +59,8 @@ def labelling_scores(
     return bootstrap_scores(dict.fromkeys(metrics, signature), values, len(counts), resamples)
 
 
-def _counts(gold, predicted, bio):
+def _counts(gold, predicted):
     """Counts correct words, words, common spans, and spans of both sides together."""
-    correct = sum(a == b for a, b in zip(gold, predicted))
-    if not bio:
-        return correct, len(gold), 0, 0
     gold_spans, found = spans(gold), spans(predicted)
+    correct = sum(a == b for a, b in zip(gold, predicted))
     return correct, len(gold), len(gold_spans & found), len(gold_spans) + len(found)

@@ -2,12 +2,15 @@
 
 import numpy as np
 
+from zoo.corpora.inspection import inspect_reader, warn_of_header, warn_of_overlap
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
 from zoo.corpora.word_rows import encode_windows, window_characters, window_labels
 from zoo.labelling.data import label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.predictor import WordTagger
 from zoo.training.tasks import Evaluation, Task, TrainingData
+
+_SHORT = 5  # Sentences of at most so many words occur in all corpora.
 
 
 class Labelling(Task):
@@ -26,8 +29,17 @@ class Labelling(Task):
                 f"The score span_f1 needs labels O, B-type and I-type. Received: {', '.join(names)}. Use accuracy."
             )
         labels, sentences, _ = label_numbers(train, names)
+        inspect_reader(train, "train", log)
+        flat = [label for sentence in sentences for label in sentence.labels]
+        warn_of_header(flat, train.report.first[0], log, "delete it")
         log(f"{train.report}; {len(names)} labels")
         *dev_examples, notes = label_numbers(dev, names)
+        inspect_reader(dev, "dev", log)
+        overlap = (
+            [sentence.words for sentence in corpus if len(sentence.words) > _SHORT]
+            for corpus in (sentences, dev_examples[1])
+        )
+        warn_of_overlap(*overlap, log)
         log(f"dev: {dev.report}" + (f"; {notes.count:,} unknown labels {notes}" if notes.count else ""))
         if not dev_examples[0]:
             raise ValueError("The dev corpus must have sentences to select the best checkpoint. Received: no sentence.")
@@ -39,16 +51,17 @@ class Labelling(Task):
             arguments={"labels": names},
         )
 
-    def encode(self, data, tokenizer, config, max_tokens, folder, log):
-        labels, words = data.train
-        tokens, places, owners = encode_windows(words, tokenizer, max_tokens)
+    def encode(self, run, tokenizer):
+        labels, words = run.data.train
+        tokens, places, owners = encode_windows(words, tokenizer, run.max_tokens)
         if len(owners) > len(words):
-            log(f"{len(owners) - len(words):,} more windows, as sentences have more than {max_tokens} tokens")
-        features = {"character_ids": window_characters(tokens, places, words)} if config.character_filters else {}
+            run.log(f"{len(owners) - len(words):,} more windows, as sentences have more than {run.max_tokens} tokens")
+        features = {"character_ids": window_characters(tokens, places, words)} if run.config.character_filters else {}
         return LabelledCorpus(tokens, window_labels(tokens, places, labels), features)
 
     def examples(self, predictor, data):
         *examples, _ = label_numbers(data, predictor.labels)
+        inspect_reader(data, "corpus")
         if not examples[0]:
             raise ValueError(f"There must be at least one sentence to evaluate on. Received: {data.report}.")
         return examples

@@ -1,13 +1,13 @@
 """Command line: `python -m zoo.parsing train | evaluate | parse | export`."""
 
-import sys
-
 import rich.console
 import rich.table
 
 import zoo
-from zoo.commands.command_line import log, progress_bar
+from zoo.commands.command_line import log, progress_bar, with_log
 from zoo.commands.task_commands import TaskCommands
+from zoo.corpora.inspection import inspect_reader
+from zoo.extras import require
 from zoo.parsing.recipes import RECIPES
 from zoo.text.terminal import join_lines, table_cell
 
@@ -15,14 +15,18 @@ from zoo.text.terminal import join_lines, table_cell
 class ParsingCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "parsing", RECIPES, "parse", "parsing/genia"
 
+    def check(self, command, options):
+        super().check(command, options)
+        require("Parsing", "nltk")
+
     def add_corpus(self, command, prefix=""):
         text = "file of trees in brackets, gzip or not" + (", which selects the weights" if prefix else "")
-        command.add_argument(f"--{prefix}data", required=True, help=text)
+        command.add_argument(f"--{prefix}data", required=not prefix, help=text)
 
     def read(self, options, prefix=""):
         from zoo.parsing.data import TreeReader
 
-        return TreeReader(options.dev_data if prefix else options.data)
+        return with_log(TreeReader(options.dev_data if prefix else options.data))
 
     def add_evaluate(self, command):
         text = "do not count an only child of the root, such as S in GENIA"
@@ -38,12 +42,13 @@ class ParsingCommands(TaskCommands):
         parser = zoo.load(options.checkpoint)
         search = {"beam_size": options.beam_size} if options.beam_size else {}
         search |= {"constrain": False} if options.unconstrained else {}
-        if search and parser.card.get("parser") != "linear":
+        if search and parser.fixed_settings.get("parser") != "linear":
             raise ValueError(
                 "A span parser finds the best tree without a beam search. Omit --beam-size and --unconstrained."
             )
         reader = self.read(options)
         trees = [*reader]
+        inspect_reader(reader, "corpus")
         log(str(reader.report))
         with progress_bar(len(trees), "parse") as advance:
             search["outermost"] = not options.without_outermost
@@ -63,7 +68,11 @@ class ParsingCommands(TaskCommands):
         command.add_argument("--draw", **kinds, help="print drawings of the trees")
 
     def predictions(self, predictor, lines, options, progress):
-        """Returns the tree of each sentence in brackets on a line, or as a drawing; an empty line has no tree."""
+        """Returns the tree of each sentence in brackets on a line, or as a drawing; an empty line has no tree.
+
+        Words are split as in the Penn treebank. The default model parses English, and was trained on the abstracts of
+        biomedical articles of GENIA.
+        """
         from zoo.parsing.trees import to_brackets
 
         sentences = [text.split() for text in lines] if options.tokenised else lines
@@ -83,4 +92,4 @@ COMMANDS = ParsingCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

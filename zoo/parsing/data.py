@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.reading import PathLike, Report, existing_path, read_lines
+from zoo.corpora.reading import PathLike, existing_path, read_lines
+from zoo.corpora.reports import Report
 from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.parsing.chart import span_number
-from zoo.parsing.trees import Spans, Tree, clean_tree, read_brackets
+from zoo.parsing.trees import Spans, Tree, clean_tree, read_brackets, to_brackets
 
 NO_CONSTITUENT = ""  # The first label of every chart.
 _REPORT = "{trees:,} trees of {words:,} words", "empty"
@@ -31,6 +32,12 @@ class TreeReader:
     def __init__(self, path: PathLike):
         self._path, self.report = existing_path(path), Report(*_REPORT)
 
+    log = part = None  # As for `zoo.corpora.reading.Reader`.
+
+    def show(self, tree: Tree) -> str:
+        """Returns a tree in brackets, for the log."""
+        return f"tree: {to_brackets(tree)}"
+
     def __iter__(self) -> Iterator[Tree]:
         report = self.report = Report(*_REPORT)
         for number, tree in read_brackets(read_lines(self._path), os.fspath(self._path)):
@@ -38,6 +45,9 @@ class TreeReader:
             if tree is None:
                 report.empty.add(number)
                 continue
+            if self.part is not None and not self.part(" ".join(tree.leaves())):
+                continue
+            report.first = report.first or (number, tree)
             report.trees += 1
             report.words += len(tree.leaves())
             yield tree

@@ -24,15 +24,17 @@ class Symbols:
     """
 
     def __init__(self, labels: Sequence[str], tags: Sequence[str], first: int):
-        self.labels, self.tags, self.first = list(labels), list(tags), first
-        self.close = first
-        self._open = {label: first + 1 + i for i, label in enumerate(labels)}
-        self._tag = {tag: first + 1 + len(labels) + i for i, tag in enumerate(tags)}
+        self.labels, self.tags, self.close = list(labels), list(tags), first
+        self._open = {label: number for number, label in enumerate(labels, first + 1)}
+        self._tag = {tag: number for number, tag in enumerate(tags, first + 1 + len(labels))}
+        self._names = [""] * (first + 1) + self.labels + self.tags
+        self._kinds = [_OTHER] * first + [_CLOSE] + [_OPEN] * len(labels) + [_TAG] * len(tags)
+        self._kinds[END_ID] = _END
 
     @property
     def size(self) -> int:
         """Number of rows of an embedding table for the vocabulary and the symbols."""
-        return self.first + 1 + len(self.labels) + len(self.tags)
+        return len(self._kinds)
 
     def encode(self, tree: Tree) -> list[int]:
         """Converts a cleaned tree to numbers."""
@@ -61,13 +63,13 @@ class Symbols:
         root = Tree(ROOT, [])
         stack, place, skipped = [root], 0, 0
         for number in map(int, numbers):
-            kind = self._kind(number)
+            kind = self._kinds[number] if number < self.size else _OTHER
             if kind == _OPEN and len(stack) >= MAX_DEPTH - 1:
                 skipped += 1
             elif kind == _OPEN:
-                stack.append(Tree(self.labels[number - self.first - 1], []))
+                stack.append(Tree(self._names[number], []))
             elif kind == _TAG and place < len(words):
-                stack[-1].append(Tree(self.tags[number - self.first - 1 - len(self.labels)], [words[place]]))
+                stack[-1].append(Tree(self._names[number], [words[place]]))
                 place += 1
             elif kind == _CLOSE and skipped:
                 skipped -= 1
@@ -78,27 +80,9 @@ class Symbols:
         root.extend(Tree(_UNKNOWN_TAG, [word]) for word in words[place:])
         return root
 
-    def _kind(self, number):
-        if number == END_ID:
-            return _END
-        if not self.first <= number < self.size:
-            return _OTHER
-        if number == self.close:
-            return _CLOSE
-        return _OPEN if number <= self.first + len(self.labels) else _TAG
-
     def constraint(self):
         """Returns the `BracketConstraint` of a search over these symbols."""
-        return BracketConstraint([self._kind(number) for number in range(self.size)])
-
-
-def symbol_names(trees: Iterable[Tree]) -> tuple[list[str], list[str]]:
-    """Returns the labels of cleaned trees, without those of roots, and the tags, both sorted."""
-    labels, tags = set(), set()
-    for tree in trees:
-        for node in (inner for child in tree for inner in child.subtrees()):
-            (tags if isinstance(node[0], str) else labels).add(node.label())
-    return sorted(labels), sorted(tags)
+        return BracketConstraint(self._kinds)
 
 
 def _close(stack):

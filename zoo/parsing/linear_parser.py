@@ -1,6 +1,6 @@
 """The predictor of trees as sequences of symbols."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from keras import ops
@@ -9,12 +9,11 @@ from keras_transformer.decoding import Hypotheses, beam_search, constrained, gre
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch
 from zoo.corpora.token_rows import TokenRows
-from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.parsing.linear import Symbols
 from zoo.parsing.sentences import encode_sentences
 from zoo.parsing.trees import Tree
-from zoo.serving.predictor import Predictor
+from zoo.serving.predictor import Predictor, Progress
 from zoo.text.tokenizer import Tokenizer
 
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
@@ -33,13 +32,15 @@ class LinearParser(Predictor):
         labels, tags: Names of the symbols.
         max_tokens: Longer sentences are split into windows of as many whole words as fit.
         batch_tokens: Maximum number of positions in one call of the model.
+        beam_size, length_penalty: Defaults of `parse`. They are attributes, and saved with the checkpoint.
 
     Raises:
         ValueError: If the sizes of model, vocabulary and names differ.
     """
 
     task, model_class, config_class = "parsing", Seq2Seq, ModelConfig
-    card_fields = ("labels", "tags", "max_tokens")
+    settings = ("labels", "tags", "max_tokens", "beam_size", "length_penalty")
+    fixed_settings = {"parser": "linear"}
 
     def __init__(
         self,
@@ -50,6 +51,8 @@ class LinearParser(Predictor):
         card: dict | None = None,
         max_tokens: int = 256,
         batch_tokens: int = 4_096,
+        beam_size: int = 4,
+        length_penalty: float = 0.6,
     ):
         self.symbols = Symbols(labels, tags, tokenizer.vocabulary_size)
         if model.config.vocabulary_size != self.symbols.size:
@@ -61,27 +64,29 @@ class LinearParser(Predictor):
         super().__init__(model, tokenizer, card)
         self.labels, self.tags = self.symbols.labels, self.symbols.tags
         self.max_tokens, self.batch_tokens = max_tokens, batch_tokens
-        self._compiled = {}
+        self.beam_size, self.length_penalty = beam_size, length_penalty
 
     def parse(
         self,
         sentences: Sequence[str | Sequence[str]],
-        progress: Callable[[int], None] | None = None,
-        beam_size: int = 4,
-        length_penalty: float = 0.6,
+        progress: Progress = None,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
         constrain: bool = True,
     ) -> list[Tree | None]:
         """Predicts a tree of each sentence over its words, with the root TOP.
 
         Args:
             sentences, progress: As for `zoo.parsing.predictor.TreeParser`.
-            beam_size: Number of hypotheses kept at each step; 1 for greedy search.
-            length_penalty: Exponent of `keras_transformer.decoding.length_penalty`.
+            beam_size: Number of hypotheses kept at each step; 1 for greedy search; by default that of the parser.
+            length_penalty: Exponent of `keras_transformer.decoding.length_penalty`; by default that of the parser.
             constrain: Whether the search can output trees only. Otherwise its outputs are repaired.
         """
+        beam_size = self.beam_size if beam_size is None else beam_size
+        length_penalty = self.length_penalty if length_penalty is None else length_penalty
         windows = encode_sentences(sentences, self.tokenizer, self.max_tokens)
         words, rows = windows.words, strip_special_tokens(windows.tokens)
-        search = self._search(beam_size, length_penalty, constrain)
+        search = self.compiled(self._search, beam_size=beam_size, length_penalty=length_penalty, constrain=constrain)
         chunks, results = length_sorted_chunks([len(row) + 1 for row in rows], self.batch_tokens // beam_size), []
         for chunk in chunks:
             counts = np.array([len(words[i]) for i in chunk], "int32")
@@ -91,32 +96,22 @@ class LinearParser(Predictor):
                 progress(len(chunk))
         return windows.join(original_order(chunks, results))
 
-    def full_card(self) -> dict:
-        """Returns the card, in which `parser` marks a linearised parser."""
-        return {**super().full_card(), "parser": "linear"}
-
     def _make_service(self, limits):
         raise ValueError("A linearised parser cannot be exported. Export a span parser, which is better and faster.")
 
-    def _search(self, beam_size, length_penalty, constrain):
-        """Returns the compiled search `(source [B, S], words [B]) -> Hypotheses`."""
-        key = beam_size, length_penalty, constrain
-        if key not in self._compiled:
-            options = {"beam_size": beam_size, "length_penalty": length_penalty} if beam_size > 1 else {}
-            search = beam_search if beam_size > 1 else greedy_search
-
-            def run(source, words):
-                width = _SYMBOLS_PER_TOKEN * ops.shape(source)[1] + _EXTRA_SYMBOLS
-                limits = _SYMBOLS_PER_TOKEN * words + _EXTRA_SYMBOLS
-                step, state = self.model.step_function(beam_size), self.model.init_state(source, beam_size, width)
-                if constrain:
-                    constraint = self.symbols.constraint()
-                    begin = constraint.begin(*(ops.repeat(counts, beam_size) for counts in (words, limits)))
-                    step, state = constrained(step, state, constraint, begin, PAD_ID)
-                return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options)
-
-            self._compiled[key] = compile_function(self.model, run)
-        return self._compiled[key]
+    def _search(self, source, words, beam_size, length_penalty, constrain):
+        """Searches the symbols of sources `[B, S]` with `words` `[B]` words; returns `Hypotheses`."""
+        width = _SYMBOLS_PER_TOKEN * ops.shape(source)[1] + _EXTRA_SYMBOLS
+        limits = _SYMBOLS_PER_TOKEN * words + _EXTRA_SYMBOLS
+        step, state = self.model.step_function(beam_size), self.model.init_state(source, beam_size, width)
+        if constrain:
+            constraint = self.symbols.constraint()
+            begin = constraint.begin(*(ops.repeat(counts, beam_size) for counts in (words, limits)))
+            step, state = constrained(step, state, constraint, begin, PAD_ID)
+        sizes = {"max_lengths": limits, "max_length": width, **_SPECIAL}
+        if beam_size == 1:
+            return greedy_search(step, state, **sizes)
+        return beam_search(step, state, **sizes, beam_size=beam_size, length_penalty=length_penalty)
 
 
 def strip_special_tokens(tokens: TokenRows) -> list[np.ndarray]:

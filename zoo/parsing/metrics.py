@@ -1,11 +1,12 @@
 """Precision, recall and F1 of labelled brackets as in evalb. NumPy, no Keras."""
 
 import collections
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.parsing.trees import ROOT, Tree
+from zoo.parsing.trees import ROOT, Tree, to_spans
 from zoo.training.scores import Score, bootstrap_scores
 
 _PUNCTUATION = {",", ":", "``", "''", "."}
@@ -20,22 +21,14 @@ def brackets(tree: Tree, counted: Sequence[bool], outermost: bool = True) -> col
         counted: For each of its words, whether it counts.
         outermost: Whether an only child of the root counts.
     """
-    places = np.concatenate([[0], np.cumsum(counted)])
+    places = [0, *itertools.accumulate(map(int, counted))]
     found = collections.Counter()
-
-    def walk(node, first, counts):
-        if isinstance(node[0], str):
-            return first + 1
-        last = first
-        for child in node:
-            last = walk(child, last, True)
-        if counts and places[last] > places[first]:
-            found[_SAME.get(node.label(), node.label()), int(places[first]), int(places[last])] += 1
-        return last
-
-    last = 0
-    for child in tree:
-        last = walk(child, last, outermost or len(tree) > 1)
+    for (first, last), chain in to_spans(tree).labels.items():
+        labels = chain.split()
+        if not outermost and (first, last) == (0, len(counted)):
+            labels = labels[1:]
+        if places[last] > places[first]:
+            found.update((_SAME.get(label, label), places[first], places[last]) for label in labels)
     return found
 
 

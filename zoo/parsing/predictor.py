@@ -1,18 +1,17 @@
 """The predictor of trees by scores of spans."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from keras import ops
 
 from zoo.config import SpanParserConfig
 from zoo.corpora.word_rows import window_boundaries, window_characters
-from zoo.models.compiling import compile_function
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
 from zoo.parsing.sentences import encode_sentences
 from zoo.parsing.trees import Tree, to_brackets, to_tree
 from zoo.serving.encoder_predictor import PROBES, EncoderPredictor
-from zoo.serving.saved_model import raise_mismatch
+from zoo.serving.predictor import Progress, raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 
@@ -35,7 +34,7 @@ class TreeParser(EncoderPredictor):
     """
 
     task, model_class, config_class = "parsing", SpanParser, SpanParserConfig
-    card_fields = (*EncoderPredictor.card_fields, "tags", "threshold")
+    settings = (*EncoderPredictor.settings, "tags", "threshold")
 
     def __init__(
         self,
@@ -55,11 +54,8 @@ class TreeParser(EncoderPredictor):
                 "Use those of the same training run."
             )
         self.tags, self.threshold = list(tags), threshold
-        self._best = compile_function(model, self.best_labels)
 
-    def parse(
-        self, sentences: Sequence[str | Sequence[str]], progress: Callable[[int], None] | None = None
-    ) -> list[Tree | None]:
+    def parse(self, sentences: Sequence[str | Sequence[str]], progress: Progress = None) -> list[Tree | None]:
         """Predicts the best tree of each sentence over its words, with the root TOP.
 
         Args:
@@ -75,7 +71,7 @@ class TreeParser(EncoderPredictor):
         if "character_ids" in self.inputs:
             rows["character_ids"] = window_characters(windows.tokens, windows.places, windows.sentences)
         trees = [None] * len(windows.words)
-        for chunk, (scores, labels, tags) in self.outputs(self._best, rows, progress):
+        for chunk, (scores, labels, tags) in self.outputs(self.best_labels, rows, progress):
             lengths = rows["boundary_ids"].lengths[chunk] - 1
             for row, spans, row_labels, row_tags in zip(chunk, best_trees(scores, lengths), labels, tags):
                 words, numbers = windows.words[row], ((span, row_labels[span_number(*span)]) for span in spans)
@@ -106,16 +102,12 @@ class TreeParser(EncoderPredictor):
 
         return ParsingService(self, limits)
 
-    def _check_service(self, limits, folder):
+    def _check_signature(self, limits, signature):
         """Checks that the SavedModel predicts the same trees."""
-        import tensorflow as tf
-
-        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
         sentences = [text.split() for text in PROBES]
         width = max(map(len, sentences))
-        found = signature(words=tf.constant([[*words, *[""] * (width - len(words))] for words in sentences]))
+        found = signature(words=[[*words, *[""] * (width - len(words))] for words in sentences])
         for words, tree, served in zip(sentences, self.parse(sentences), found["trees"].numpy()):
             expected = to_brackets(tree) if tree else ""
             if served.decode() != expected:
                 raise_mismatch("parser", words, expected, served.decode())
-        return {}

@@ -1,6 +1,5 @@
 """Encoding of sentences as windows, and joining of the trees of windows."""
 
-import functools
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -8,6 +7,7 @@ from zoo.corpora.token_rows import TokenRows
 from zoo.corpora.word_rows import encode_windows
 from zoo.parsing.trees import ROOT, Tree, escape_brackets
 from zoo.text.vocabularies import Vocabulary
+from zoo.text.words import split_words
 
 
 class Windows(NamedTuple):
@@ -53,15 +53,3 @@ def encode_sentences(sentences: Sequence[str | Sequence[str]], tokenizer: Vocabu
     rest = [iter(row) for row in words]
     parts = [[next(rest[owner]) for _ in row] for row, owner in zip(places, owners)]
     return Windows(escaped, parts, tokens, places, owners)
-
-
-def split_words(text: str) -> list[str]:
-    """Splits a sentence into words as in the Penn treebank: "don't" is "do", "n't"; quotation marks are `` and ''."""
-    return _splitter().tokenize(text)
-
-
-@functools.cache
-def _splitter():
-    from nltk.tokenize import TreebankWordTokenizer
-
-    return TreebankWordTokenizer()

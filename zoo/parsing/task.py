@@ -1,23 +1,27 @@
 """The task of constituency parsing, by scores of spans or by sequences of symbols."""
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 from zoo.config import PAD_ID, ModelConfig, Recipe
+from zoo.corpora.batching import Corpus
 from zoo.corpora.encoded_corpus import EncodedCorpus
+from zoo.corpora.inspection import inspect_reader, warn_of_overlap
 from zoo.corpora.token_rows import TokenRows
 from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
 from zoo.parsing.data import ChartCorpus, chart_cells, label_names
-from zoo.parsing.linear import Symbols, symbol_names
+from zoo.parsing.linear import Symbols
 from zoo.parsing.linear_parser import LinearParser, strip_special_tokens
 from zoo.parsing.metrics import parsing_scores
 from zoo.parsing.predictor import TreeParser
 from zoo.parsing.trees import escape_brackets, to_spans
 from zoo.storage.checkpoints import Checkpoint
+from zoo.training.runs import Run
 from zoo.training.tasks import Evaluation, Task, TrainingData
 from zoo.training.trainer import teacher_forced
+
+_SHORT = 5  # Sentences of at most so many words occur in all corpora.
 
 
 class Parsing(Task):
@@ -42,11 +46,17 @@ class Parsing(Task):
         trees, dev_trees = [*train], [*dev]
         log(f"train: {train.report}")
         log(f"dev: {dev.report}")
+        inspect_reader(train, "train", log)
+        inspect_reader(dev, "dev", log)
         if not trees or not dev_trees:
             raise ValueError(
                 "There must be training trees, and dev trees to select the best checkpoint. Received: "
                 f"{len(trees)} and {len(dev_trees)}. Check the files."
             )
+        leaves = (
+            [tuple(tree.leaves()) for tree in corpus if len(tree.leaves()) > _SHORT] for corpus in (trees, dev_trees)
+        )
+        warn_of_overlap(*leaves, log)
         words = [[escape_brackets(word) for word in tree.leaves()] for tree in trees]
         sizes, arguments = self.names(trees)
         return TrainingData((words, trees), dev_trees, lambda: map(" ".join, words), sizes, arguments)
@@ -56,25 +66,27 @@ class Parsing(Task):
         labels, tags = label_names([to_spans(tree) for tree in trees])
         return {"num_labels": len(labels), "num_tags": len(tags)}, {"labels": labels, "tags": tags}
 
-    def encode(self, data, tokenizer, config, max_tokens, folder, log):
-        words, trees = data.train
-        _, _, owners = encode_windows(words, tokenizer, max_tokens)
+    def encode(self, run, tokenizer):
+        words, trees = run.data.train
+        _, _, owners = encode_windows(words, tokenizer, run.max_tokens)
         whole = np.flatnonzero(np.bincount(owners, minlength=len(words)) == 1)
         if len(whole) < len(words):
-            log(f"left out: {len(words) - len(whole):,} sentences of more than {max_tokens} tokens")
+            run.log(f"left out: {len(words) - len(whole):,} sentences of more than {run.max_tokens} tokens")
         kept = [words[i] for i in whole]
-        tokens, places, _ = encode_windows(kept, tokenizer, max_tokens)
-        return self.corpus(data.arguments, config, tokens, places, kept, [trees[i] for i in whole])
+        tokens, places, _ = encode_windows(kept, tokenizer, run.max_tokens)
+        return self.corpus(run, tokens, places, kept, [trees[i] for i in whole])
 
-    def corpus(self, names: dict, config: Any, tokens: TokenRows, places: list, words: list, trees: list) -> Any:
+    def corpus(self, run: Run, tokens: TokenRows, places: list, words: list, trees: list) -> Corpus:
         """Encodes sentences, given as words, tokens and positions of first subwords, with their trees."""
         features = {"boundary_ids": window_boundaries(tokens, places)}
-        if config.character_filters:
+        if run.config.character_filters:
             features["character_ids"] = window_characters(tokens, places, words)
-        return ChartCorpus(tokens, chart_cells([to_spans(tree) for tree in trees], **names), features)
+        return ChartCorpus(tokens, chart_cells([to_spans(tree) for tree in trees], **run.data.arguments), features)
 
     def examples(self, predictor, data):
-        return [*data]
+        trees = [*data]
+        inspect_reader(data, "corpus")
+        return trees
 
     def score(self, predictor, examples, resamples=0, progress=None, outermost=True, **options):
         """Computes F1, recall and precision of brackets, exact match, and accuracy of tags.
@@ -101,18 +113,20 @@ class LinearParsing(Parsing):
             )
 
     def names(self, trees):
-        labels, tags = symbol_names(trees)
-        return {}, {"labels": labels, "tags": tags}
+        _, names = super().names(trees)
+        labels = {label for chain in names["labels"] for label in chain.split()}
+        return {}, {**names, "labels": sorted(labels)}
 
-    def model_config(self, recipe, data, vocabulary, initial):
-        size = Symbols(**data.arguments, first=vocabulary.vocabulary_size).size
-        return dataclasses.replace(recipe.model, vocabulary_size=size)
+    def model_config(self, run):
+        return dataclasses.replace(run.config, vocabulary_size=self.symbols(run).size)
 
-    def corpus(self, names, config, tokens, places, words, trees):
-        symbols = Symbols(**names, first=config.vocabulary_size - Symbols(**names, first=0).size)
-        return EncodedCorpus(
-            TokenRows.of(strip_special_tokens(tokens)), TokenRows.of([symbols.encode(tree) for tree in trees])
-        )
+    def corpus(self, run, tokens, places, words, trees):
+        targets = map(self.symbols(run).encode, trees)
+        return EncodedCorpus(TokenRows.of(strip_special_tokens(tokens)), TokenRows.of([*targets]))
+
+    def symbols(self, run: Run) -> Symbols:
+        """Returns the symbols of the trees, whose numbers follow those of the vocabulary."""
+        return Symbols(**run.data.arguments, first=run.vocabulary.vocabulary_size)
 
 
 def _task(linear: bool) -> Parsing:
@@ -126,7 +140,7 @@ def train(recipe: Recipe, *arguments, **options) -> TreeParser | LinearParser:
 
 def from_checkpoint(checkpoint: Checkpoint) -> TreeParser | LinearParser:
     """Restores the parser of a checkpoint."""
-    return _task(checkpoint.card.get("parser") == "linear").from_checkpoint(checkpoint)
+    return _task(checkpoint.settings.get("parser") == "linear").from_checkpoint(checkpoint)
 
 
 evaluate = Parsing().evaluate

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-try:
-    from nltk.tree import Tree
-except ImportError as error:
-    raise ImportError("Trees are those of NLTK: pip install 'keras-transformer-zoo[parsing]'.") from error
+from zoo.extras import require
+
+require("Parsing", "nltk")
+from nltk.tree import Tree  # noqa: E402
 
 ROOT = "TOP"
 _ROOTS = {"", "TOP", "ROOT", "S1", "VROOT"}
@@ -38,7 +38,7 @@ def read_brackets(lines: Iterable[str], name: str = "The text") -> Iterator[tupl
     Raises:
         ValueError: If brackets are not a tree; the message contains `name` and the line.
     """
-    stack, begun, after_open = [], 0, False
+    stack, begun = [], 0
     for number, line in enumerate(lines, start=1):
         for token in _TOKEN.findall(line):
             if token == "(":
@@ -46,26 +46,21 @@ def read_brackets(lines: Iterable[str], name: str = "The text") -> Iterator[tupl
                 stack.append(Tree("", []))
                 if len(stack) > MAX_DEPTH:
                     raise _error(name, number, f"more than {MAX_DEPTH} nested constituents")
-                after_open = True
-                continue
-            if not stack:
+            elif not stack:
                 what = "a closing bracket too many" if token == ")" else f"{token!r} outside of all brackets"
                 raise _error(name, number, what)
-            top = stack[-1]
-            if token != ")":
-                if after_open:
-                    top.set_label(token)
+            elif token != ")":
+                if stack[-1].label() or len(stack[-1]):
+                    stack[-1].append(token)
                 else:
-                    top.append(token)
-                after_open = False
-                continue
-            after_open = False
-            stack.pop()
-            _check_node(top, name, number)
-            if stack:
-                stack[-1].append(top)
+                    stack[-1].set_label(token)
             else:
-                yield begun, top
+                node = stack.pop()
+                _check_node(node, name, number)
+                if stack:
+                    stack[-1].append(node)
+                else:
+                    yield begun, node
     if stack:
         raise _error(name, begun, "a bracket that never closes")
 

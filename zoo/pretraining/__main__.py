@@ -1,7 +1,5 @@
 """Command line: `python -m zoo.pretraining train | evaluate | embed | export`."""
 
-import sys
-
 from zoo.commands import command_line
 from zoo.commands.task_commands import TaskCommands
 from zoo.pretraining.data import open_texts
@@ -15,7 +13,7 @@ class PretrainingCommands(TaskCommands):
         command_line.add_corpus(command, prefix, "file with one text per line", "a TSV or .csv file", "its texts")
 
     def read(self, options, prefix=""):
-        return open_texts(**command_line.given_arguments(options, command_line.CORPUS, prefix))
+        return command_line.with_log(open_texts(**command_line.given_arguments(options, command_line.CORPUS, prefix)))
 
     def predictions(self, predictor, lines, options, progress):
         """Returns a line for each text: the numbers of its embedding, separated by tabs."""
@@ -28,4 +26,4 @@ COMMANDS = PretrainingCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -8,11 +8,9 @@ from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.batching import length_sorted_chunks
 from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.corpora.token_rows import TokenRows
-from zoo.models.compiling import compile_function
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.serving.encoder_predictor import PROBES
-from zoo.serving.predictor import Predictor
-from zoo.serving.saved_model import raise_mismatch
+from zoo.serving.predictor import Predictor, raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 
@@ -25,13 +23,12 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
     """
 
     task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
-    card_fields = ("max_tokens",)
+    settings = ("max_tokens",)
     inputs, batch_tokens = ("token_ids",), 16_384
 
     def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
         Predictor.__init__(self, model, tokenizer, card)
         PretrainedEncoder.__init__(self, model, tokenizer, max_tokens)
-        self._predict_masked = compile_function(model, self._masked_predictions)
 
     def predict_masked(self, rows: TokenRows, masker) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predicts the tokens of some rows that `masker`, a `zoo.tf.masking.TokenMasker`, masks.
@@ -44,7 +41,7 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
             batch = masker(rows.padded(chunk, int(rows.lengths[chunk].max())), number)
             labels = np.asarray(batch["labels"])
             inputs = np.asarray(batch["token_ids"]), np.asarray(batch["positions"])
-            predicted = self._predict_masked(*inputs, np.maximum(labels, 0))
+            predicted = self.compiled(self._masked_predictions)(*inputs, np.maximum(labels, 0))
             real = labels != NO_LABEL
             found.append((labels[real], *(ops.convert_to_numpy(part)[real] for part in predicted)))
         return tuple(np.concatenate(parts) for parts in zip(*found))
@@ -60,12 +57,8 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
 
         return EmbeddingService(self, limits)
 
-    def _check_service(self, limits, folder):
+    def _check_signature(self, limits, signature):
         """Checks that the SavedModel computes the same embeddings."""
-        import tensorflow as tf
-
-        found = tf.saved_model.load(str(folder)).signatures["serving_default"](tf.constant(PROBES))
-        expected = self.embed(PROBES)
-        if not np.allclose(found["embeddings"], expected, rtol=0, atol=1e-4):
-            raise_mismatch("encoder", PROBES, expected, found["embeddings"].numpy())
-        return {}
+        found, expected = signature(text=PROBES)["embeddings"].numpy(), self.embed(PROBES)
+        if not np.allclose(found, expected, rtol=0, atol=1e-4):
+            raise_mismatch("encoder", PROBES, expected, found)

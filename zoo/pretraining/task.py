@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.labelled_corpus import LabelledCorpus, frame_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.pretraining.predictor import MaskedEncoder
@@ -22,22 +23,25 @@ class Pretraining(Task):
     unused = ("token_dropout",)
 
     def read(self, recipe, train, dev, log):
-        if not any(True for _ in train) or not any(True for _ in dev):
+        counts = [sum(1 for _ in corpus) for corpus in (train, dev)]
+        for corpus, name in ((train, "train"), (dev, "dev")):
+            inspect_reader(corpus, name, log)
+        if not all(counts):
             raise ValueError(
                 "There must be training texts, and dev texts to select the best checkpoint. Received: none in one of "
                 "the corpora. Check the files."
             )
         return TrainingData(train, dev, lambda: train)
 
-    def encode(self, data, tokenizer, config, max_tokens, folder, log):
-        rows = encode_rows(data.train, tokenizer, max_tokens)
-        log(f"train: {len(rows.lengths):,} rows of {rows.ids.size:,} tokens; {getattr(data.train, 'report', '')}")
+    def encode(self, run, tokenizer):
+        rows, train = encode_rows(run.data.train, tokenizer, run.max_tokens), run.data.train
+        run.log(f"train: {len(rows.lengths):,} rows of {rows.ids.size:,} tokens; {getattr(train, 'report', '')}")
         return LabelledCorpus(rows)
 
-    def change_batches(self, batches, step, vocabulary, settings):
+    def change_batches(self, batches, step, run):
         from zoo.tf.masking import MaskedBatches, TokenMasker
 
-        return MaskedBatches(batches, TokenMasker(vocabulary, settings.seed), step)
+        return MaskedBatches(batches, TokenMasker(run.vocabulary, run.settings.seed), step)
 
     def examples(self, predictor, data):
         return data

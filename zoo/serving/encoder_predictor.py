@@ -8,11 +8,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order
+from zoo.corpora.batching import length_sorted_chunks, original_order
 from zoo.corpora.token_rows import TokenRows, append_rows
-from zoo.models.compiling import compile_function
-from zoo.serving.predictor import Predictor
-from zoo.serving.saved_model import raise_mismatch
+from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress, raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
@@ -32,7 +30,7 @@ class EncoderPredictor(Predictor):
         ValueError: If the sizes of model, vocabulary and labels differ.
     """
 
-    card_fields = ("labels", "max_tokens")
+    settings = ("labels", "max_tokens")
 
     def __init__(
         self,
@@ -52,33 +50,27 @@ class EncoderPredictor(Predictor):
                 "training run."
             )
         self.labels, self.max_tokens, self.batch_tokens = list(labels), max_tokens, batch_tokens
-        self._probabilities = compile_function(model, self.softmax)
 
-    def predict(self, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None) -> list[np.ndarray]:
+    def predict(self, rows: Mapping[str, TokenRows], progress: Progress = None) -> list[np.ndarray]:
         """Computes the probabilities of each row, float32 `[C]` or `[T, C]`, in chunks of similar lengths.
 
         Args:
             rows: Inputs of the model by name; see `inputs`.
             progress: Called with the number of rows done since the last call.
         """
-        found = [*self.outputs(self._probabilities, rows, progress)]
+        found = [*self.outputs(self.softmax, rows, progress)]
         return original_order([chunk for chunk, _ in found], [results for _, results in found])
 
     def outputs(
-        self, function: Callable, rows: Mapping[str, TokenRows], progress: Callable[[int], None] | None = None
+        self, function: Callable, rows: Mapping[str, TokenRows], progress: Progress = None
     ) -> Iterator[tuple[np.ndarray, Any]]:
-        """Yields (numbers of rows, outputs of a compiled function of their `inputs`) in chunks of similar lengths."""
-        few_shapes = keras.backend.backend() == "jax"  # JAX compiles each shape separately.
-
-        def width(length):
-            return next_power_of_two(max(16, length)) if few_shapes else length
-
-        lengths = [width(length) for length in rows["token_ids"].lengths.tolist()]
+        """Yields (numbers of rows, outputs of a function of their `inputs`, compiled) in chunks of similar lengths."""
+        lengths = [self.rounded(length, MIN_WIDTH) for length in rows["token_ids"].lengths.tolist()]
         for chunk in length_sorted_chunks(lengths, self.batch_tokens):
-            widths = [width(int(rows[name].lengths[chunk].max())) for name in self.inputs]
-            fill = next_power_of_two(len(chunk)) - len(chunk) if few_shapes else 0
+            widths = [self.rounded(int(rows[name].lengths[chunk].max()), MIN_WIDTH) for name in self.inputs]
+            fill = self.rounded(len(chunk)) - len(chunk)
             arrays = [append_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
-            found = keras.tree.map_structure(ops.convert_to_numpy, function(*arrays))
+            found = keras.tree.map_structure(ops.convert_to_numpy, self.compiled(function)(*arrays))
             yield chunk, keras.tree.map_structure(operator.itemgetter(slice(len(chunk))), found)
             if progress is not None:
                 progress(len(chunk))
@@ -97,11 +89,8 @@ class EncoderPredictor(Predictor):
         logits = self.model(dict(zip(self.inputs, inputs, strict=True)), training=False)
         return ops.softmax(ops.cast(logits, "float32"))
 
-    def _check_service(self, limits, folder):
+    def _check_signature(self, limits, signature):
         """Checks that the labels of the SavedModel have the highest probability here too, and the same one."""
-        import tensorflow as tf
-
-        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
         longest = " ".join(PROBES * self.max_tokens).encode()[: limits.max_bytes].decode(errors="ignore")
         probes = [*PROBES, longest]
         for rows, label, probability in zip(*self._compare(signature, probes), strict=True):
@@ -109,7 +98,6 @@ class EncoderPredictor(Predictor):
             if not np.allclose([rows[self.labels.index(label)], probability], most, rtol=0, atol=_TOLERANCE):
                 expected = self.labels[rows.argmax()], float(most)
                 raise_mismatch(f"model for {self.task}", PROBES, expected, (label, float(probability)))
-        return {}
 
     def _compare(self, signature: Callable, probes: list[str]) -> tuple:
         """Predicts texts; returns probabilities `[L]` of each output, and the SavedModel's labels and probabilities."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from zoo.extras import require
 from zoo.storage.arrays import write_atomically
 
 
@@ -32,10 +33,9 @@ def draw_heatmap(
         ImportError: If matplotlib is not installed.
         ValueError: If the suffix is unknown.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError("Drawing needs matplotlib: pip install 'keras-transformer-zoo[draw]'.") from error
+    require("Drawing", "matplotlib")
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=(2 + 0.4 * len(columns), 1.5 + 0.3 * len(rows)), layout="constrained")
     axes = figure.subplots()
     axes.imshow(values, cmap="Blues", vmin=0, vmax=1, aspect="auto")

@@ -1,17 +1,28 @@
 """Base class of the predictors of all tasks: loading, saving and export."""
 
-import functools
+import dataclasses
+import errno
 import os
 import pathlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import keras
 
 from zoo.config_values import from_dict, to_dict
+from zoo.corpora.batching import next_power_of_two
 from zoo.limits import Limits
-from zoo.serving.saved_model import write_service
-from zoo.storage.arrays import assign_arrays, named_arrays
+from zoo.models.compiling import compile_function
+from zoo.serving.origin import Origin
+from zoo.storage.arrays import assign_arrays, named_arrays, new_folder, write_atomically
 from zoo.storage.checkpoints import Checkpoint, write_checkpoint
+from zoo.storage.formats import to_json
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
+
+CARD = pathlib.PurePath("assets.extra", "card.json")  # In the folder of a SavedModel.
+MIN_WIDTH = 16  # Positions, where each shape is compiled separately.
+Progress = Callable[[int], None] | None  # Called with the number of inputs done since the last call.
 
 
 class Predictor:
@@ -25,44 +36,89 @@ class Predictor:
     Attributes:
         task: The folder of `zoo` that the predictor belongs to.
         model_class, config_class: Classes of the model and of its configuration.
-        card_fields: Arguments of the constructor that are attributes of the same name and are saved in the card.
+        settings: Arguments of the constructor that are attributes of the same name, decide answers, and are saved.
+        fixed_settings: Settings that are the same for all predictors of the class, and tell it from others of its task.
+        jit_compile: Whether XLA compiles the functions of the model, as always on JAX.
     """
 
     task: str
     model_class: type[keras.Model]
     config_class: type
-    card_fields: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    fixed_settings: Mapping[str, Any] = {}
+    jit_compile: bool = False
 
     def __init__(self, model: keras.Model, tokenizer: Vocabulary, card: dict | None = None):
         self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
+        self._compiled, self._origin = {}, None
+
+    def compiled(self, function: Callable, jit_compile: bool = False, **options: Any) -> Callable:
+        """Compiles the method `function(*tensors, **options)`, which reads the model, once for the same options.
+
+        See `zoo.models.compiling.compile_function`.
+        """
+        key = function.__name__, jit_compile, *sorted(options.items())
+        if key not in self._compiled:
+
+            def run(*tensors):
+                return function(*tensors, **options)
+
+            self._compiled[key] = compile_function(self.model, run, jit_compile)
+        return self._compiled[key]
+
+    def rounded(self, size: int, least: int = 1) -> int:
+        """Rounds a size up to a power of two, at least `least`, where each shape is compiled separately."""
+        few_shapes = self.jit_compile or keras.backend.backend() == "jax"
+        return next_power_of_two(max(least, size)) if few_shapes else size
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":
         """Restores a predictor from a checkpoint.
 
         Raises:
-            ValueError: If configuration, weights and vocabulary do not match.
+            ValueError: If configuration, weights and vocabulary do not match, or a setting is unknown.
         """
-        model, card = cls.model_class(from_dict(cls.config_class, checkpoint.config)), checkpoint.card
+        model = cls.model_class(from_dict(cls.config_class, checkpoint.config))
         model.build()
         assign_arrays(model, checkpoint.arrays, "The checkpoint")
-        fields = {name: card[name] for name in cls.card_fields if name in card}
-        return cls(model, read_vocabulary(checkpoint.vocabulary), card=card, **fields)
+        unknown = checkpoint.settings.keys() - {*cls.settings, *cls.fixed_settings}
+        if unknown:
+            raise ValueError(
+                f"The settings of a checkpoint must be among {', '.join(cls.settings)}. Received: {min(unknown)!r}. "
+                "It may be of a newer version: upgrade this package."
+            )
+        settings = {name: checkpoint.settings[name] for name in cls.settings if name in checkpoint.settings}
+        predictor = cls(model, read_vocabulary(checkpoint.vocabulary), card=checkpoint.card, **settings)
+        predictor._origin = Origin.of(predictor, checkpoint.card)
+        return predictor
 
     def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
         """Writes a checkpoint folder for `zoo.load` atomically; returns its card.
+
+        If weights or settings have changed since loading, or since the last save, the name, scores, recipe, command
+        and recorded answers of that checkpoint are left out of the card, unless they were set anew, and `derived_from`
+        names it. A model that has no weights yet is built.
 
         Args:
             folder: Folder to create.
             half: Whether to store the weights as float16.
         """
-        arrays = named_arrays(self.model)
-        checkpoint = Checkpoint(self.full_card(), to_dict(self.model.config), arrays, self.tokenizer.model)
-        return write_checkpoint(folder, checkpoint, half)
+        if not self.model.built:
+            self.model.build()
+        arrays, config = named_arrays(self.model), to_dict(self.model.config)
+        checkpoint = Checkpoint(self.full_card(), config, arrays, self.tokenizer.model, self.saved_settings())
+        self.card = write_checkpoint(folder, checkpoint, half)
+        self._origin = Origin.of(self, self.card)
+        return dict(self.card)
 
     def full_card(self) -> dict:
-        """Returns the card, with all values that are needed to load the checkpoint."""
-        return {**self.card, "task": self.task, **{name: getattr(self, name) for name in self.card_fields}}
+        """Returns what a card of the predictor says, without what is no longer true; see `save`."""
+        card = self._origin.current_card(self) if self._origin else self.card
+        return {**card, "task": self.task}
+
+    def saved_settings(self) -> dict:
+        """Returns the values of `settings` and `fixed_settings`, ready for JSON."""
+        return {**{name: getattr(self, name) for name in self.settings}, **self.fixed_settings}
 
     def export(self, folder: str | os.PathLike, **options) -> dict:
         """Writes a SavedModel folder that takes strings and does not need this package; returns its card.
@@ -80,9 +136,31 @@ class Predictor:
             RuntimeError: If the SavedModel and this predictor predict different outputs. The folder is deleted.
         """
         limits = Limits(**{name: options.pop(name) for name in ("max_bytes", "max_seconds") if name in options})
-        make = functools.partial(self._make_service, **options)
-        check = functools.partial(self._check_service, limits, **options)
-        return write_service(folder, make, check, self.full_card(), limits)
+        if keras.backend.backend() != "tensorflow":
+            raise ValueError(
+                f"A SavedModel needs the TensorFlow backend. Received: KERAS_BACKEND={keras.backend.backend()}. "
+                "Save a checkpoint, and export that in a process with KERAS_BACKEND=tensorflow."
+            )
+        import tensorflow as tf
+
+        with new_folder(folder) as part:
+            service = self._make_service(limits, **options)
+            try:
+                tf.saved_model.save(service, str(part), signatures=service.signatures())
+            except tf.errors.OpError as error:
+                raise OSError(errno.EIO, error.message) from error
+            try:
+                found = self._check_service(limits, part, **options)
+            except tf.errors.InvalidArgumentError as error:
+                failed = re.search(r"assertion failed: \[(.*?)\]", error.message)
+                raise ValueError(
+                    "The SavedModel must process its test inputs. Received: "
+                    f"{failed.group(1) if failed else error.message}. So it was deleted. Raise the limits."
+                ) from error
+            card = {**self.full_card(), **self.saved_settings(), "limits": dataclasses.asdict(limits), **found}
+            (part / CARD).parent.mkdir(exist_ok=True)
+            write_atomically(part / CARD, to_json(card))
+        return card
 
     def _make_service(self, limits: Limits, **options):
         """Returns the `tf.Module` to save, whose method `signatures` returns its functions by name."""
@@ -90,4 +168,19 @@ class Predictor:
 
     def _check_service(self, limits: Limits, folder: pathlib.Path, **options) -> dict:
         """Compares the SavedModel in a folder with this predictor; returns values for its card."""
+        import tensorflow as tf
+
+        self._check_signature(limits, tf.saved_model.load(str(folder)).signatures["serving_default"])
+        return {}
+
+    def _check_signature(self, limits: Limits, signature: Callable) -> None:
+        """Calls the function of a SavedModel with test inputs; calls `raise_mismatch` if its outputs differ."""
         raise NotImplementedError
+
+
+def raise_mismatch(original: str, inputs: Any, expected: Any, received: Any) -> None:
+    """Raises the `RuntimeError` for an exported model whose outputs differ from those of the original."""
+    raise RuntimeError(
+        f"The exported model differs from its {original}, so it was deleted. For {inputs!r} expected {expected!r}. "
+        f"Received: {received!r}. Please report this."
+    )

@@ -1,6 +1,6 @@
 """Base class of predictors of a label for each word."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from zoo.config import TaggerConfig
 from zoo.corpora.word_rows import encode_windows, window_characters
 from zoo.models.tagger import Tagger
 from zoo.serving.encoder_predictor import EncoderPredictor
+from zoo.serving.predictor import Progress
 
 
 class WordPredictor(EncoderPredictor):
@@ -19,9 +20,7 @@ class WordPredictor(EncoderPredictor):
 
     model_class, config_class = Tagger, TaggerConfig
 
-    def probabilities(
-        self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
-    ) -> list[np.ndarray]:
+    def probabilities(self, sentences: Sequence[Sequence[str]], progress: Progress = None) -> list[np.ndarray]:
         """Computes the probability of each label for each word, float32 `[words, L]` for each sentence.
 
         Args:
@@ -40,9 +39,7 @@ class WordPredictor(EncoderPredictor):
             found[owner].append(probabilities[places])
         return [np.concatenate(parts) for parts in found]
 
-    def word_labels(
-        self, sentences: Sequence[Sequence[str]], progress: Callable[[int], None] | None = None
-    ) -> list[list[str]]:
+    def word_labels(self, sentences: Sequence[Sequence[str]], progress: Progress = None) -> list[list[str]]:
         """Predicts the label of each word; arguments and errors as for `probabilities`."""
         return [[self.labels[i] for i in rows.argmax(-1)] for rows in self.probabilities(sentences, progress)]
 

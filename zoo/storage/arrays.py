@@ -20,8 +20,14 @@ def named_arrays(model) -> dict[str, np.ndarray]:
     """Returns the weights of a Keras model by path, without the model's own name; a tied weight has one name.
 
     LoRA matrices are merged into the kernels of their dense layers.
+
+    Raises:
+        ValueError: If the model is not built, so that it has no weights yet.
     """
     from keras_transformer.training import merged_kernel
+
+    if not model.built:
+        raise ValueError(f"The model must have weights. Received: {model.name}, which is not built. Build or call it.")
 
     arrays = {}
     for name, weight in _named_weights(model):
@@ -77,7 +83,7 @@ def save_arrays(path: str | os.PathLike, arrays: Mapping[str, np.ndarray], facts
     """Writes arrays and JSON facts, with a hash of both, to one safetensors file, atomically."""
     contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
     text = json.dumps(facts)
-    metadata = {"facts": text, "sha256": _digest(contiguous, text)}
+    metadata = {"facts": text, "sha256": arrays_digest(contiguous, text)}
     write_atomically(path, safetensors.numpy.save(contiguous, metadata))
 
 
@@ -94,15 +100,15 @@ def load_arrays(path: str | os.PathLike) -> tuple[dict[str, np.ndarray], dict | 
     except (OSError, safetensors.SafetensorError, TypeError, ValueError) as error:
         raise ValueError(f"{os.fspath(path)} is missing, truncated or not a safetensors file: {error}") from error
     text = metadata.get("facts", "")
-    if metadata.get("sha256") != _digest(arrays, text):
+    if metadata.get("sha256") != arrays_digest(arrays, text):
         raise ValueError(
             f"{os.fspath(path)} was altered after it was written: its hash does not match its content. Restore it."
         )
     return arrays, json.loads(text)
 
 
-def _digest(arrays, text):
-    """Computes a hash of names, types, shapes, values and a text."""
+def arrays_digest(arrays: Mapping[str, np.ndarray], text: str) -> str:
+    """Computes the SHA-256 of names, types, shapes, values and a text."""
     found = hashlib.sha256(text.encode())
     for name, array in sorted(arrays.items()):
         found.update(f"{name} {array.dtype} {array.shape}".encode())
@@ -147,10 +153,10 @@ def atomic_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Yields a temporary folder, which is renamed to `folder` if the block succeeds and deleted otherwise.
 
     Raises:
-        ValueError: If `folder` exists.
+        ValueError: If `folder` exists, also as a link that leads nowhere.
     """
     folder = pathlib.Path(folder)
-    if folder.exists():
+    if os.path.lexists(folder):
         raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
     part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
     part.mkdir(parents=True)

@@ -7,6 +7,7 @@ import re
 import urllib.error
 import urllib.parse
 import urllib.request
+import warnings
 from collections.abc import Callable
 
 from zoo.storage.lock import file_lock
@@ -36,6 +37,9 @@ def fetch(address: str, card_name: str, files_of: Callable[[pathlib.Path], dict[
         card_name: Name of the file that lists the others.
         files_of: Function `folder -> {file: SHA-256}` of the other files, called with a folder that has the card.
 
+    A redirect to another host is followed with a warning, and without one if a hash is given. A redirect to http from
+    https, or to anything but http and https, is an error.
+
     Raises:
         ValueError: If the address is invalid, or a file cannot be downloaded or has another hash than in the card. What
             was downloaded so far is kept for the next attempt, outside of the folder.
@@ -49,18 +53,8 @@ def fetch(address: str, card_name: str, files_of: Callable[[pathlib.Path], dict[
         )
     base = base.rstrip("/")
     place = cache_folder() / hashlib.sha256(base.encode()).hexdigest()[:16]
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"{place.parent} cannot be created: {error}. Set KERAS_TRANSFORMER_CACHE.") from error
-    with file_lock(place.with_suffix(".lock"), wait=True):
-        if not place.exists():
-            part = place.with_suffix(".part")
-            part.mkdir(exist_ok=True)
-            _download(f"{base}/{card_name}", part / card_name, pinned)
-            for name, digest in files_of(part).items():
-                _download(f"{base}/{urllib.parse.quote(name)}", part / name, digest)
-            os.rename(part, place)
+    if not place.exists():  # Otherwise nothing is written, so that the cache may be read-only.
+        _install(base, place, card_name, pinned, files_of)
     found = _digest(place / card_name)
     if pinned not in (None, found):
         raise ValueError(
@@ -69,7 +63,55 @@ def fetch(address: str, card_name: str, files_of: Callable[[pathlib.Path], dict[
     return place
 
 
-def _download(address, path, digest):
+def _install(base, place, card_name, pinned, files_of):
+    """Downloads the files of a checkpoint and then moves them to `place`, unless another process does it first."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with file_lock(place.with_suffix(".lock"), wait=True):
+            if place.exists():
+                return
+            part, told = place.with_suffix(".part"), set() if pinned is None else None
+            part.mkdir(exist_ok=True)
+            _download(f"{base}/{card_name}", part / card_name, pinned, told)
+            for name, digest in files_of(part).items():
+                _download(f"{base}/{urllib.parse.quote(name)}", part / name, digest, told)
+            os.rename(part, place)
+    except OSError as error:
+        raise ValueError(f"{place.parent} cannot be written to: {error}. Set KERAS_TRANSFORMER_CACHE.") from error
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, and refuses those that end the encryption of https.
+
+    Args:
+        told: Other hosts that a warning was given for, to which more are added; None to give no warnings.
+    """
+
+    def __init__(self, told):
+        self._told = told
+
+    def redirect_request(self, request, file, code, message, headers, address):
+        old, new = urllib.parse.urlsplit(request.full_url), urllib.parse.urlsplit(address)
+        if new.scheme not in ("https", old.scheme):
+            raise RefusedRedirect(
+                f"a redirect must lead to https://, or stay at {old.scheme}://. Received: {address!r}; use an address "
+                "without that redirect"
+            )
+        if self._told is not None and new.hostname not in (old.hostname, *self._told):
+            self._told.add(new.hostname)
+            warnings.warn(
+                f"{old.hostname} redirects to {new.hostname}: {request.full_url} is downloaded from {address}. If you "
+                "trust that host, add #sha256= and the hash of the card to the address.",
+                stacklevel=2,
+            )
+        return super().redirect_request(request, file, code, message, headers, address)
+
+
+class RefusedRedirect(ValueError):
+    """Error of a redirect that is not followed."""
+
+
+def _download(address, path, digest, told):
     """Downloads a file, resuming an earlier attempt; a card without a hash is downloaded again."""
     if path.exists() and digest is not None and _digest(path) == digest:
         return
@@ -79,7 +121,9 @@ def _download(address, path, digest):
         part.unlink(missing_ok=True)
     for _ in range(_ATTEMPTS):
         try:
-            _append(address, part)
+            _append(address, part, told)
+        except RefusedRedirect as refusal:
+            raise ValueError(f"{address} cannot be downloaded: {refusal}.") from None
         except (OSError, ValueError) as failure:  # An unreachable server, a lost connection or an invalid address.
             error = failure
             continue
@@ -92,7 +136,7 @@ def _download(address, path, digest):
     raise ValueError(f"{address} cannot be downloaded: {error}. Complete files are kept for the next attempt.")
 
 
-def _append(address, part):
+def _append(address, part, told):
     """Downloads the missing rest of `part`, or the whole file if the server cannot resume.
 
     Raises:
@@ -101,7 +145,7 @@ def _append(address, part):
     have = part.stat().st_size if part.exists() else 0
     request = urllib.request.Request(address, headers={"Range": f"bytes={have}-"} if have else {})
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT) as response:
+        with urllib.request.build_opener(_Redirects(told)).open(request, timeout=_TIMEOUT) as response:
             resumed = have and response.status == 206
             expected = response.headers.get("Content-Length")
             received = 0

@@ -3,39 +3,39 @@
 import contextlib
 import os
 import pathlib
+import platform
 import shutil
 from collections.abc import Iterator
+
+import filelock
 
 
 @contextlib.contextmanager
 def file_lock(path: pathlib.Path, wait: bool) -> Iterator[None]:
-    """Locks a file while the block runs, on systems with `flock`; the lock ends with the process, even if killed.
+    """Locks a file while the block runs; the lock ends with the process, even if killed.
 
     Args:
-        path: Created if it does not exist; contains the process that locked it last.
+        path: Created if it does not exist.
         wait: Whether to wait if the lock is held.
 
     Raises:
         ValueError: If `wait` is False and another process, named in the message, or this one holds the lock.
     """
+    owner = path.with_name(f"{path.name}.owner")  # Windows does not let others read the locked file itself.
     try:
-        import fcntl
-    except ImportError:  # Windows.
-        yield
-        return
-    with open(path, "a+") as file:
+        held = filelock.FileLock(path).acquire(blocking=wait)
+    except filelock.Timeout as error:
+        name = owner.read_text("utf-8") if owner.exists() else "unknown"
+        raise ValueError(
+            f"{path.parent} is in use by another process, {name}. "
+            "Wait for it, or use another folder; nothing was changed."
+        ) from error
+    with held:
+        owner.write_text(f"{os.getpid()} on {platform.node()}", "utf-8")
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError as error:
-            file.seek(0)
-            raise ValueError(
-                f"{path.parent} is in use by another process, {file.read().strip() or 'unknown'}. "
-                "Wait for it, or use another folder; nothing was changed."
-            ) from error
-        file.truncate(0)
-        file.write(f"{os.getpid()} on {os.uname().nodename}\n")
-        file.flush()
-        yield
+            yield
+        finally:
+            owner.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
@@ -47,5 +47,5 @@ def folder_lock(folder: pathlib.Path) -> Iterator[None]:
     """
     with file_lock(folder / "lock", wait=False):
         for part in folder.glob("**/*.part"):
-            part.unlink() if part.is_file() else shutil.rmtree(part)
+            part.unlink() if part.is_file() or part.is_symlink() else shutil.rmtree(part)
         yield

@@ -11,6 +11,7 @@ import numpy as np
 import sentencepiece
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
+from zoo.storage.arrays import write_atomically
 from zoo.text.subword_dropout import MergeSampler
 
 NUM_SPECIAL_IDS = 4
@@ -63,10 +64,7 @@ class Tokenizer:
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the model to a file atomically."""
-        temporary = f"{os.fspath(path)}.{os.getpid()}.part"
-        with open(temporary, "wb") as file:
-            file.write(self.model)
-        os.replace(temporary, path)
+        write_atomically(path, self.model)
 
     @functools.cached_property
     def _merge_sampler(self):

@@ -28,7 +28,7 @@ class WordPieceTokenizer:
         strip_accents: Whether combining marks are removed; None for the value of `lowercase`.
 
     Raises:
-        ValueError: If a special token is missing, or the id of padding is not 0.
+        ValueError: If a special token is missing, the id of padding is not 0, or a piece occurs twice.
     """
 
     def __init__(self, pieces: Sequence[str], lowercase: bool = True, strip_accents: bool | None = None):
@@ -41,6 +41,12 @@ class WordPieceTokenizer:
                 "A WordPiece vocabulary must have [UNK], [CLS], [SEP], [MASK], and [PAD] with id 0. "
                 f"Received: {len(self.pieces)} pieces, without {', '.join(missing) or '[PAD] as the first'}. "
                 "Use the vocabulary file of a BERT."
+            )
+        if len(self._ids) < len(self.pieces):
+            first, piece = next((i, piece) for i, piece in enumerate(self.pieces) if self._ids[piece] != i)
+            raise ValueError(
+                f"Every piece must occur once. Received: {piece!r} with the ids {first} and {self._ids[piece]}. Most "
+                f"programs only use the last one: rename the other, to '[unused{first}]' for example."
             )
         self.unknown_id, self.start_id, self.end_id, self.mask_id = (
             self._ids[_SPECIAL[name]] for name in ("unknown", "start", "end", "mask")

@@ -8,7 +8,7 @@ from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
 from zoo.tf.chunks import map_in_chunks, part_starts
 from zoo.tf.limits import check_bytes, start_timer
-from zoo.tf.tokenizers import GraphTokenizer
+from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
 from zoo.tf.word_pieces import GraphWordPieces
 
 
@@ -67,25 +67,15 @@ class TextService(PredictorService):
         """Adds special tokens to ragged ids, as `zoo.corpora.labelled_corpus.frame_rows` does."""
         start, end, _ = self._special
         room = tf.constant(self._max_tokens - 1 - len(parts), tf.int64)
-        lengths = [part.row_lengths() for part in parts]
-        if len(parts) == 1:
-            kept = [tf.minimum(lengths[0], room)]
-        else:
-            shorter = tf.minimum(tf.minimum(*lengths), room // 2)
-            first_is_shorter = lengths[0] <= lengths[1]
-            fits = lengths[0] + lengths[1] <= room
-            kept = [
-                tf.where(fits, length, tf.where(is_shorter, shorter, room - shorter))
-                for length, is_shorter in zip(lengths, (first_is_shorter, ~first_is_shorter))
-            ]
-        column = tf.ones_like(lengths[0], tf.int32)[:, None]
-        rows, segments = [start * column], [0 * column]
-        for number, (part, length) in enumerate(zip(parts, kept)):
-            places = tf.ragged.range(part.row_lengths()).flat_values
-            part = tf.ragged.boolean_mask(part, part.with_flat_values(places < tf.gather(length, part.value_rowids())))
-            rows += [part, end * column]
-            segments += [number * tf.ones_like(part), number * column]
-        return tf.concat(rows, 1), tf.concat(segments, 1)
+        lengths, kept = [part.row_lengths() for part in parts], []
+        longer = lengths[0] > lengths[-1], lengths[0] <= lengths[-1]
+        for part, length, is_longer in zip(parts, lengths, longer):
+            half = tf.where(is_longer, room - room // 2, room // 2)
+            limit = tf.maximum(half, room - (sum(lengths) - length))
+            places = tf.ragged.range(length).flat_values
+            inside = part.with_flat_values(places < tf.gather(limit, part.value_rowids()))
+            kept.append(tf.ragged.boolean_mask(part, inside))
+        return tensorflow_text.combine_segments(kept, start, end)
 
 
 class ClassificationService(TextService):

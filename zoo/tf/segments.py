@@ -4,13 +4,12 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from zoo.text.sentences import REPLACEMENTS, SPACE
 from zoo.tf.chunks import part_starts
 from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
 
 _LINE_BREAK = r"(\r\n|\n|\r)"
-# White space as in Python; RE2's \s is ASCII only.
-_SPACE = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]"
-_SENTENCE_END = rf"([.!?…。！？؟][\"'»”’)\]]*){_SPACE}+"
+_SENTENCE_END = rf"([.!?…。！？؟][\"'»”’)\]]*){SPACE}+"
 
 
 class Segments(NamedTuple):
@@ -24,15 +23,17 @@ class Segments(NamedTuple):
     breaks: tf.RaggedTensor
 
 
-def split_texts(texts: tf.Tensor, tokenizer: GraphTokenizer, max_tokens: int) -> Segments:
-    """Splits texts `[B]` at line breaks, and long lines at ends of sentences, else at spaces, else anywhere."""
+def split_texts(texts: tf.Tensor, tokenizer: GraphTokenizer, max_tokens: int, sentences: bool = True) -> Segments:
+    """Splits texts `[B]` at line breaks and ends of sentences; long sentences further; see `split_text`."""
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
     pieces = tensorflow_text.regex_split(texts, _LINE_BREAK, keep_delim_regex_pattern=_LINE_BREAK)
     flat = pieces.flat_values
     is_break = tf.strings.regex_full_match(flat, _LINE_BREAK)
-    lines = tf.strings.regex_replace(tf.where(is_break, "", flat), rf"\A{_SPACE}+|{_SPACE}+\z", "")
-    parts = _kept(lines, tf.not_equal(lines, ""))
-    for split, separator in ((_sentences, " "), (_words, " "), (_characters, "")):
+    lines = tf.strings.regex_replace(tf.where(is_break, "", flat), rf"\A{SPACE}+|{SPACE}+\z", "")
+    for pattern, replacement in REPLACEMENTS if sentences else ():
+        lines = tf.strings.regex_replace(lines, pattern, replacement)
+    parts = tensorflow_text.regex_split(lines, "\n")
+    for split, separator in ((_possible_sentences, " "), (_words, " "), (_characters, "")):
         parts = _fitting(parts, split, separator, tokenizer, max_tokens)
     return Segments(pieces.with_flat_values(parts), pieces.with_flat_values(tf.where(is_break, flat, "")))
 
@@ -75,12 +76,12 @@ def _packed(pieces, separator, tokenizer, max_tokens):
     return tf.RaggedTensor.from_value_rowids(joined, tf.boolean_mask(rows, begins), pieces.nrows())
 
 
-def _sentences(texts):
+def _possible_sentences(texts):
     return tensorflow_text.regex_split(tf.strings.regex_replace(texts, _SENTENCE_END, r"\1" + "\n"), "\n")
 
 
 def _words(texts):
-    return tensorflow_text.regex_split(texts, _SPACE)
+    return tensorflow_text.regex_split(texts, SPACE)
 
 
 def _characters(texts):

@@ -5,14 +5,9 @@ import tensorflow as tf
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.text.tokenizer import Tokenizer
+from zoo.tf.text_package import import_tensorflow_text
 
-try:
-    import tensorflow_text
-except ImportError as error:
-    raise ImportError(
-        "Tokenizing in a TensorFlow graph needs tensorflow-text. Install it: pip install keras-transformer-zoo[text]"
-    ) from error
-
+tensorflow_text = import_tensorflow_text()
 _MADE = "_made_by_graph_tokenizers"
 
 

@@ -67,15 +67,23 @@ class TextService(TranslationService):
         weights_of: Function `weights_of(source [B, S], target [B, T])` that returns attention weights `[B, T, S]` for
             alignments; None for no alignments.
         longest_aligned: Maximum number of tokens of texts and translations that are aligned.
+        sentences: Whether the sentences of a line are separate segments.
     """
 
     def __init__(
-        self, *args, tokenizer, max_source_tokens: int, chunk_tokens: int, weights_of=None, longest_aligned: int = 0
+        self,
+        *args,
+        tokenizer,
+        max_source_tokens: int,
+        chunk_tokens: int,
+        weights_of=None,
+        longest_aligned: int = 0,
+        sentences: bool = True,
     ):
         super().__init__(*args)
         self._longest_aligned = longest_aligned
         self._tokenizer, self._weights_of = tokenizer, weights_of
-        self._max_source_tokens, self._chunk_tokens = max_source_tokens, chunk_tokens
+        self._max_source_tokens, self._chunk_tokens, self._sentences = max_source_tokens, chunk_tokens, sentences
 
     @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="text")], autograph=False)
     def translate(self, text):
@@ -83,7 +91,7 @@ class TextService(TranslationService):
 
         check = start_timer(self._limits)
         check_bytes(tf.strings.length(text), self._limits)
-        segments = split_texts(text, self._tokenizer, self._max_source_tokens)
+        segments = split_texts(text, self._tokenizer, self._max_source_tokens, self._sentences)
         found = self._decoded(check, self._tokenizer.source_ids(segments.parts.flat_values))
         ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))
         candidates = tf.reshape(self._tokenizer.decode(ids), (-1, self._num_return))

@@ -6,6 +6,7 @@ import numpy as np
 from keras import tree
 
 from zoo.config import PAD_ID, TrainingConfig
+from zoo.corpora.token_rows import append_rows
 from zoo.distribution.workers import Workers
 
 
@@ -32,13 +33,9 @@ def micro_batches(
         real = int(np.count_nonzero(labels != pad_label))
         count(real)
         weights = np.full((len(labels) + rows) // accumulation, accumulation / max(1, real), "float32")
-        split = {name: np.split(_append_padding(ids, rows, PAD_ID), accumulation) for name, ids in inputs.items()}
-        for i, part in enumerate(np.split(_append_padding(labels, rows, pad_label), accumulation)):
+        split = {name: np.split(append_rows(ids, rows, PAD_ID), accumulation) for name, ids in inputs.items()}
+        for i, part in enumerate(np.split(append_rows(labels, rows, pad_label), accumulation)):
             yield {name: parts[i] for name, parts in split.items()}, part, weights
-
-
-def _append_padding(array, rows, value):
-    return np.pad(array, ((0, rows), *((0, 0),) * (array.ndim - 1)), constant_values=value)
 
 
 def local_shares(examples: Iterable[tuple], workers: Workers, by_device: bool) -> Iterator[tuple]:

@@ -4,7 +4,6 @@ import keras
 
 from keras_transformer.training import InverseSquareRoot, PerUpdate
 from zoo.config import TrainingConfig
-from zoo.training.layer_rates import with_layer_rates
 
 
 def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int = 1) -> keras.optimizers.Optimizer:
@@ -26,7 +25,14 @@ def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int
         values["gradient_accumulation_steps"] = accumulation if accumulation > 1 else None
     if config.layer_decay == 1:
         return Adam(**values)
-    return with_layer_rates(Adam)(**values, factors=_factors(model, config.layer_decay))
+    factors = _factors(model, config.layer_decay)
+
+    class LayerwiseAdam(Adam):
+        def update_step(self, gradient, variable, learning_rate):
+            factor = factors[self._get_variable_index(variable)]
+            return super().update_step(gradient, variable, learning_rate * factor)
+
+    return LayerwiseAdam(**values)
 
 
 def _factors(model, decay):

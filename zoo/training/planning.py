@@ -56,7 +56,7 @@ def plan(trainer: Trainer, stream: BatchStream, batches) -> list[tuple[str, str]
     peak, parameters = _peak_bytes(), model.count_params()
     trainable = sum(map(_size, model.trainable_variables))
     evaluations = math.ceil(config.steps / config.evaluate_every)
-    disk = parameters * (config.average + 2) + KEPT * (parameters + 2 * trainable)
+    disk = parameters * (config.average + 4) + KEPT * (parameters + 2 * trainable)
     return [
         ("updates", f"{config.steps:,}: {config.steps / steps:.1f} epochs of {steps:,}"),
         ("positions of an update", f"{config.batch_tokens:,} at most; {tokens:,.0f} labels to learn on average"),

@@ -1,7 +1,9 @@
-"""Progress of a training run on the terminal: a bar with loss and speed, and a line for each evaluation."""
+"""Progress of a training run: a bar with loss and speed on a terminal, elsewhere lines; figures of evaluations."""
 
+import contextlib
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import keras
 import rich.console
@@ -9,9 +11,34 @@ import rich.progress
 
 from zoo.text.terminal import escape_control_characters
 
+LINE_SECONDS = 30.0  # Between two lines of a log that is not a terminal.
+
+
+@contextlib.contextmanager
+def regular_lines(write: Callable[[str], None], text: Callable[[], str]) -> Iterator[None]:
+    """Writes a line every `LINE_SECONDS` while the block runs, even while it computes.
+
+    Args:
+        write: Called with each line, in a thread.
+        text: Returns the line.
+    """
+    ended = threading.Event()
+
+    def run():
+        while not ended.wait(LINE_SECONDS):
+            write(text())
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
 
 class Progress(keras.callbacks.Callback):
-    """Shows a bar of updates with loss and target tokens per second, on stderr.
+    """Shows a bar of updates with loss and target tokens per second, on stderr; regular lines if it is no terminal.
 
     Args:
         steps: Updates of the training run.
@@ -32,20 +59,32 @@ class Progress(keras.callbacks.Callback):
             disable=not self._console.is_terminal,
         )
         self._task = self._bar.add_task("training", total=steps, completed=done)
+        self._steps, self._step, self._description = steps, done, "training"
         self._accumulation, self._tokens, self._seconds, self._started = accumulation, 0, 0.0, 0.0
+        self._context = contextlib.ExitStack()
 
     def __enter__(self) -> "Progress":
         self._bar.start()
+        self._context.callback(self._bar.stop)
+        if not (self._console.quiet or self._console.is_terminal):
+            self._context.enter_context(regular_lines(self.print_line, self._line))
         return self
 
     def __exit__(self, *exception):
-        self._bar.stop()
+        self._context.close()
+
+    def _line(self):
+        return f"step {self._step:,} of {self._steps:,}  {self._description}"
 
     def count(self, tokens: int) -> None:
         """Adds target tokens that are being trained on."""
         self._tokens += tokens
 
     def on_epoch_begin(self, epoch, logs=None):
+        self.restart_clock()
+
+    def restart_clock(self) -> None:
+        """Starts to measure the time of the next update."""
         self._started = time.monotonic()
 
     def on_train_batch_end(self, batch, logs=None):
@@ -53,8 +92,9 @@ class Progress(keras.callbacks.Callback):
             now = time.monotonic()
             self._seconds += now - self._started
             self._started = now
-            description = f"loss {float(logs['loss']):.3f}  {self._speed():,.0f} tokens/s"
-            self._bar.update(self._task, advance=1, description=description)
+            self._step += 1
+            self._description = f"loss {float(logs['loss']):.3f}  {self._speed():,.0f} tokens/s"
+            self._bar.update(self._task, advance=1, description=self._description)
 
     def pop_speed(self) -> int:
         """Returns the target tokens per second since the last call."""
@@ -67,7 +107,11 @@ class Progress(keras.callbacks.Callback):
         texts = (
             f"{name} {value:.4g}" if isinstance(value, float) else f"{name} {value}" for name, value in figures.items()
         )
-        self._console.print(escape_control_characters("  ".join(texts)), highlight=False, soft_wrap=True, markup=False)
+        self.print_line("  ".join(texts))
+
+    def print_line(self, text: str) -> None:
+        """Prints a text in one line, above the bar."""
+        self._console.print(escape_control_characters(text), highlight=False, soft_wrap=True, markup=False)
 
     def _speed(self):
         return self._tokens / max(self._seconds, 1e-9)

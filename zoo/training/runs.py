@@ -1,26 +1,86 @@
-"""Training runs: their folder, vocabulary and corpus, and the choice of the final weights."""
+"""Training runs: their data, folder, vocabulary and corpus, training, and the choice of the final weights."""
 
 import dataclasses
 import hashlib
 import json
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
 from keras_transformer.training import average_arrays
-from zoo.config import PAD_ID, Recipe, TrainingConfig
+from zoo.config import Recipe, TrainingConfig
 from zoo.config_values import from_dict, to_dict
 from zoo.corpora.batching import BatchStream, Corpus
 from zoo.distribution.current import current_workers
 from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
+from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays, write_atomically
 from zoo.storage.lock import folder_lock
 from zoo.text.tokenizer import train_tokenizer
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 from zoo.training import planning
-from zoo.training.trainer import Evaluate, Split, Trainer, teacher_forced
+from zoo.training.finishing import finished_steps
+from zoo.training.progress import regular_lines
+from zoo.training.trainer import Trainer
+
+Log = Callable[[str], None]
+
+
+class TrainingData(NamedTuple):
+    """Corpora of a training run after reading.
+
+    Args:
+        train: Examples, in the form that `Task.encode` takes.
+        dev: Examples, in the form that `Task.score` takes.
+        texts: Function that returns the texts to learn a vocabulary from.
+        sizes: Fields of the model's configuration that follow from the data, such as the number of classes.
+        arguments: Arguments of the predictor that follow from the data, such as the names of classes.
+    """
+
+    train: Any
+    dev: Any
+    texts: Callable[[], Iterable[str]]
+    sizes: Mapping[str, int] = {}
+    arguments: Mapping[str, Any] = {}
+
+
+@dataclasses.dataclass
+class Run:
+    """A training run: what the methods of a task share.
+
+    Args:
+        recipe: Configuration of the model, with the sizes that follow from the data, and of the training run.
+        data: Both corpora.
+        vocabulary: The vocabulary.
+        folder: The folder of the run.
+        initial: Model to fine-tune, or None.
+        log: Called with lines that report what happens.
+    """
+
+    recipe: Recipe
+    data: TrainingData
+    vocabulary: Vocabulary
+    folder: pathlib.Path
+    initial: Any = None
+    log: Log = print
+
+    @property
+    def config(self) -> Any:
+        """Configuration of the model."""
+        return self.recipe.model
+
+    @property
+    def settings(self) -> TrainingConfig:
+        """Configuration of the training run."""
+        return self.recipe.training
+
+    @property
+    def max_tokens(self) -> int:
+        """Maximum number of tokens of a row."""
+        return min(self.settings.max_tokens, getattr(self.config, "max_positions", 0) or self.settings.max_tokens)
 
 
 def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequence[str] = ()) -> None:
@@ -37,6 +97,8 @@ def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequ
 
 def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers = SINGLE_PROCESS) -> pathlib.Path:
     """Creates the folder of a training run and writes `recipe.json`, or checks that the run has the same recipe.
+
+    A recipe with more steps extends the run, even a finished one.
 
     Returns:
         The folder; for a worker that is not the chief, its local folder.
@@ -56,19 +118,38 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers 
 
 def _prepare(folder, recipe):
     path = folder / "recipe.json"
-    if (folder / "checkpoint").exists():
-        raise ValueError(f"{folder} holds a finished checkpoint. Train into another folder; nothing was changed.")
+    if finished_steps(folder) >= recipe.training.steps:
+        raise ValueError(
+            f"{folder} holds a finished checkpoint. Train into another folder, or longer, with a larger "
+            "training.steps; nothing was changed."
+        )
     if path.exists():
         started = from_dict(recipe, json.loads(path.read_text("utf-8")))
-        if _without_micro_batches(started) != _without_micro_batches(recipe):
+        if not _extends(started, recipe):
             raise ValueError(
                 f"The training run in {folder} was started with another recipe ({_difference(started, recipe)}). "
-                "Use that recipe to resume it, or another folder; nothing was changed."
+                "Use that recipe to resume it, perhaps with a larger training.steps, or another folder; nothing was "
+                "changed."
             )
     elif folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty and holds no training run to resume. Use another folder.")
     else:
         folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
+
+
+def _extends(started, recipe):
+    """Returns whether a run of the first recipe may go on with the second: the same one, or one with more steps."""
+    if recipe.training.steps > started.training.steps:  # Warm-up and cool-down follow the number of steps.
+        schedule = {name: getattr(started.training, name) for name in ("steps", "warmup_steps", "cooldown_steps")}
+        recipe = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, **schedule))
+    return _without_micro_batches(started) == _without_micro_batches(recipe)
+
+
+def write_recipe(folder: pathlib.Path, recipe: Recipe) -> None:
+    """Writes `recipe.json` again if a training run is extended to more steps."""
+    path = folder / "recipe.json"
+    if from_dict(recipe, json.loads(path.read_text("utf-8"))).training.steps != recipe.training.steps:
         write_atomically(path, (json.dumps(to_dict(recipe), indent=1) + "\n").encode())
 
 
@@ -116,49 +197,30 @@ def _vocabulary(folder, tokenizer, texts, recipe):
     return tokenizer
 
 
-def choose_weights(
-    model: keras.Model,
-    candidates: Mapping[str, Mapping[str, np.ndarray]],
-    evaluate: Evaluate,
-    log: Callable[[str], None],
-) -> str:
-    """Returns the name of the weights with the best score on the dev set."""
-    scores = {}
-    for name, arrays in candidates.items():
-        assign_arrays(model, arrays, name)
-        scores[name] = evaluate(model)["score"]
-        log(f"{name} weights: score {scores[name]:.2f}")
-    return max(scores, key=scores.get)
-
-
-def train_model(
-    model: keras.Model,
-    settings: TrainingConfig,
-    folder: pathlib.Path,
-    corpus: Corpus,
-    evaluate: Evaluate,
-    log: Callable[[str], None],
-    split: Split = teacher_forced,
-    pad_label: int = PAD_ID,
-    change_batches: Callable[[BatchStream, int], Iterable] = lambda batches, step: batches,
-) -> dict[str, Mapping[str, np.ndarray]]:
-    """Trains a model to the last step; resumes an interrupted training run in `folder`.
+def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tuple[str, Mapping[str, np.ndarray]]:
+    """Trains the model of a predictor to the last step; resumes an interrupted training run in `run.folder`.
 
     Args:
-        model, settings, evaluate, split, pad_label: As for `Trainer`.
-        folder: Folder of the run.
+        task: The `zoo.training.tasks.Task`.
+        run: The training run.
+        predictor: The predictor, with the initial weights of its model.
         corpus: Training corpus.
-        log: Called with lines that report what happens.
-        change_batches: `(batches, number of the first) -> batches`, applied to the batches of the corpus.
 
     Returns:
-        Candidates for the final weights, by name: averaged, best on the dev set, the mean of both.
+        Name and weights of the best on the dev set of these: averaged, best of the evaluations, the mean of both.
 
     Raises:
         zoo.training.planning.Planned: If only a plan is requested.
     """
-    with folder_lock(folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
-        trainer = Trainer(model, settings, folder / "training", evaluate, split, pad_label)
+    model, settings = predictor.model, run.settings
+
+    def evaluate(model):
+        return task.dev_figures(predictor, run)
+
+    with folder_lock(run.folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
+        trainer = Trainer(model, settings, run.folder / "training", evaluate, task.split, task.pad_label)
+        if trainer.step:
+            run.log(f"continuing from step {trainer.step:,} of {settings.steps:,}")
         stream = BatchStream(
             corpus,
             settings.batch_tokens,
@@ -167,11 +229,11 @@ def train_model(
             pad_multiple=8 if keras.backend.backend() == "jax" else 1,
         )
         if trainer.accumulation * trainer.replicas > 1:
-            log(
+            run.log(
                 f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
                 f"{trainer.accumulation} micro-batch{'es' * (trainer.accumulation > 1)} each"
             )
-        batches = change_batches(stream, trainer.step)
+        batches = task.change_batches(stream, trainer.step, run)
         if planning.requested():
             raise planning.Planned(planning.plan(trainer, stream, batches))
         if trainer.workers.count > 1:
@@ -179,7 +241,14 @@ def train_model(
             trainer.workers.check_same("corpus", b"".join(side.tobytes() for side in lengths))
         average = trainer.fit(batches)
         _, best = trainer.workers.broadcast(lambda: (None, trainer.best()))
-    return {"average": average, "best": best, "mean of both": average_arrays([average, best])}
+    candidates, scores = {"average": average, "best": best, "mean of both": average_arrays([average, best])}, {}
+    for name, arrays in candidates.items():
+        assign_arrays(model, arrays, name)
+        with regular_lines(run.log, lambda name=name: f"evaluating the {name} weights"):
+            scores[name] = evaluate(model)["score"]
+        run.log(f"{name} weights: score {scores[name]:.2f}")
+    chosen = max(scores, key=scores.get)
+    return chosen, candidates[chosen]
 
 
 def check_corpus(corpus: Corpus, folder: pathlib.Path) -> None:

@@ -2,56 +2,39 @@
 
 import contextlib
 import dataclasses
-import functools
 import pathlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 import keras
 import numpy as np
 
-from zoo.config import Recipe, TrainingConfig
+from zoo.config import Recipe
 from zoo.config_values import to_dict
 from zoo.corpora.batching import BatchStream, Corpus
 from zoo.corpora.labelled_corpus import NO_LABEL, SampledRows, TokenDropout, split_labels
 from zoo.distribution.current import current_workers
-from zoo.serving.predictor import Predictor
+from zoo.serving.predictor import Predictor, Progress
 from zoo.storage.arrays import assign_arrays
 from zoo.storage.checkpoints import Checkpoint
 from zoo.text.tokenizer import SampledTokenizer, Tokenizer
 from zoo.text.vocabularies import Vocabulary
 from zoo.training import fine_tuning
-from zoo.training.dev_set import DevSet
+from zoo.training.finishing import check_model, write_result
+from zoo.training.progress import regular_lines
 from zoo.training.runs import (
+    Log,
+    Run,
+    TrainingData,
     check_corpus,
     check_settings,
-    choose_weights,
     prepare_folder,
     run_vocabulary,
     train_model,
+    write_recipe,
 )
 from zoo.training.scores import Score
 from zoo.training.trainer import Split
-
-Log = Callable[[str], None]
-
-
-class TrainingData(NamedTuple):
-    """Corpora of a training run after reading.
-
-    Args:
-        train: Examples, in the form that `Task.encode` takes.
-        dev: Examples, in the form that `Task.score` takes.
-        texts: Function that returns the texts to learn a vocabulary from.
-        sizes: Fields of the model's configuration that follow from the data, such as the number of classes.
-        arguments: Arguments of the predictor that follow from the data, such as the names of classes.
-    """
-
-    train: Any
-    dev: Any
-    texts: Callable[[], Iterable[str]]
-    sizes: Mapping[str, int] = {}
-    arguments: Mapping[str, Any] = {}
 
 
 class Evaluation(NamedTuple):
@@ -90,18 +73,11 @@ class Task:
         """
         raise NotImplementedError
 
-    def encode(
-        self,
-        data: TrainingData,
-        tokenizer: Vocabulary | SampledTokenizer,
-        config: Any,
-        max_tokens: int,
-        folder: pathlib.Path,
-        log: Log,
-    ) -> Corpus:
-        """Encodes the training examples as rows of at most `max_tokens` tokens for a model of configuration `config`.
+    def encode(self, run: Run, tokenizer: Vocabulary | SampledTokenizer) -> Corpus:
+        """Encodes `run.data.train` as rows of at most `run.max_tokens` tokens for a model of `run.config`.
 
-        A corpus that does not fit into memory may be written to the folder of the run.
+        `tokenizer` is the vocabulary of the run, or one with subword dropout. A corpus that does not fit into memory
+        may be written to the folder of the run.
         """
         raise NotImplementedError
 
@@ -114,12 +90,7 @@ class Task:
         raise NotImplementedError
 
     def score(
-        self,
-        predictor: Predictor,
-        examples: Any,
-        resamples: int = 0,
-        progress: Callable[[int], None] | None = None,
-        **options,
+        self, predictor: Predictor, examples: Any, resamples: int = 0, progress: Progress = None, **options
     ) -> Evaluation:
         """Scores a predictor on examples, with intervals of `resamples` bootstrap samples."""
         raise NotImplementedError
@@ -129,12 +100,7 @@ class Task:
         return self.predictor_class.from_checkpoint(checkpoint)
 
     def evaluate(
-        self,
-        predictor: Predictor,
-        data: Any,
-        resamples: int = 1000,
-        progress: Callable[[int], None] | None = None,
-        **options,
+        self, predictor: Predictor, data: Any, resamples: int = 1000, progress: Progress = None, **options
     ) -> Evaluation:
         """Scores a predictor on a corpus.
 
@@ -168,7 +134,7 @@ class Task:
             recipe: Configuration of the model and of the training run. Sizes that follow from the data replace those
                 of the recipe; the vocabulary may become smaller.
             train, dev: Corpora, such as the readers of the task's `data.py`; the second selects the final weights.
-            folder: A new or empty folder, or that of a training run with the same recipe.
+            folder: A new or empty folder, or that of a training run with the same recipe, or one with fewer steps.
             card: Further values for the card of the checkpoint.
             tokenizer: A vocabulary to use; by default one is learned from the training corpus.
             initial: Model to fine-tune, such as `zoo.conversion.from_bert.load_bert` or `zoo.load` returns. Its
@@ -189,50 +155,47 @@ class Task:
         tokenizer = self.given_vocabulary(train, initial.tokenizer if initial else tokenizer)
         folder = prepare_folder(folder, recipe, workers)
         vocabulary = run_vocabulary(folder, tokenizer, data.texts, recipe, workers)
-        config = self.model_config(recipe, data, vocabulary, initial)
-        max_tokens = min(settings.max_tokens, getattr(config, "max_positions", 0) or settings.max_tokens)
-        encode = functools.partial(self.encode, data, config=config, max_tokens=max_tokens, folder=folder)
-        corpus = encode(vocabulary, log=log)
+        run = Run(recipe, data, vocabulary, folder, initial, log)
+        run.recipe = dataclasses.replace(recipe, model=self.model_config(run))
+        check_model(folder, run.config)
+        with regular_lines(log, lambda: "encoding the training corpus"):
+            corpus = self.encode(run, vocabulary)
         check_corpus(corpus, folder)
+        write_recipe(folder, recipe)
 
         def make(card, **options):
-            model = self.predictor_class.model_class(config, **options)
+            model = self.predictor_class.model_class(run.config, **options)
             model.build()
-            return self.make_predictor(model, vocabulary, data, card, settings, max_tokens)
+            return self.make_predictor(model, card, run)
 
         keras.utils.set_random_seed(settings.seed)
         with strategy.scope() if strategy else contextlib.nullcontext():
             predictor = make(card, dtype=settings.precision)
             if initial is not None:
                 fine_tuning.copy_initial_weights(initial, predictor)
+            self._save_start(predictor, run)
             fine_tuning.restrict_trainable(predictor.model, settings)
         model = predictor.model
         trainable = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
         part = "" if trainable == model.count_params() else f", of which {trainable:,} learn"
-        log(f"{model.count_params():,} parameters{part}; vocabulary of {config.vocabulary_size:,}")
-        dev_set = self.dev_set(predictor, data, settings, log)
-        candidates = train_model(
-            model,
-            settings,
-            folder,
-            self.with_noise(corpus, data, encode, vocabulary, settings, folder, log),
-            dev_set,
-            log,
-            self.split,
-            self.pad_label,
-            functools.partial(self.change_batches, vocabulary=vocabulary, settings=settings),
-        )
-        chosen = choose_weights(model, candidates, dev_set, log)
-        trained = to_dict(dataclasses.replace(recipe, model=config))
-        final = make({**predictor.card, "recipe": trained, "seed": settings.seed, "weights": chosen})
-        assign_arrays(final.model, candidates[chosen], chosen)
-        scores = self.final_scores(final, data, settings)
+        log(f"{model.count_params():,} parameters{part}; vocabulary of {run.config.vocabulary_size:,}")
+        chosen, arrays = train_model(self, run, predictor, self.with_noise(corpus, run))
+        final = make({**predictor.card, "recipe": to_dict(run.recipe), "seed": settings.seed, "weights": chosen})
+        assign_arrays(final.model, arrays, chosen)
+        with regular_lines(log, lambda: "computing the scores on dev"):
+            scores = self.final_scores(final, run)
         final.card["scores"] = [{**score, "data": "dev"} for score in scores]
         for score in scores:
             log(f"dev: {Score(**{name: score[name] for name in Score._fields})}")
-        final.save(folder / "checkpoint")
-        self.clean_up(folder)
+        write_result(folder, final.save)
+        self.clean_up(run)
         return final
+
+    def _save_start(self, predictor, run):
+        """Saves the untrained predictor, from which `zoo.training.finishing.finish` knows all but the weights."""
+        if not (run.folder / "start").exists():
+            facts = {"recipe": to_dict(run.recipe), "seed": run.settings.seed, "weights": "initial"}
+            self.make_predictor(predictor.model, {**predictor.card, **facts}, run).save(run.folder / "start")
 
     # The defaults of the following methods suit most tasks.
 
@@ -244,62 +207,53 @@ class Task:
         """Returns the vocabulary that the caller or the training corpus provides; None to learn one."""
         return tokenizer
 
-    def model_config(self, recipe: Recipe, data: TrainingData, vocabulary: Vocabulary, initial: Any) -> Any:
+    def model_config(self, run: Run) -> Any:
         """Returns the configuration of the model, with the sizes that follow from the data."""
-        config = fine_tuning.copy_encoder_config(initial, recipe.model)
-        return dataclasses.replace(config, vocabulary_size=vocabulary.vocabulary_size, **data.sizes)
+        config = fine_tuning.copy_encoder_config(run.initial, run.config)
+        return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size, **run.data.sizes)
 
-    def make_predictor(
-        self,
-        model: keras.Model,
-        vocabulary: Vocabulary,
-        data: TrainingData,
-        card: Mapping | None,
-        settings: TrainingConfig,
-        max_tokens: int,
-    ) -> Predictor:
+    def make_predictor(self, model: keras.Model, card: Mapping | None, run: Run) -> Predictor:
         """Returns the predictor of a model."""
-        return self.predictor_class(model, vocabulary, card=card, max_tokens=max_tokens, **data.arguments)
+        return self.predictor_class(model, run.vocabulary, card=card, max_tokens=run.max_tokens, **run.data.arguments)
 
-    def clean_up(self, folder: pathlib.Path) -> None:
-        """Deletes temporary files of a finished training run."""
-
-    def with_noise(
-        self,
-        corpus: Corpus,
-        data: TrainingData,
-        encode: Callable,
-        tokenizer: Vocabulary,
-        settings: TrainingConfig,
-        folder: pathlib.Path,
-        log: Log,
-    ) -> Corpus:
+    def with_noise(self, corpus: Corpus, run: Run) -> Corpus:
         """Returns the corpus with subword dropout and token dropout as in the settings, different in each epoch."""
+        settings, vocabulary = run.settings, run.vocabulary
         if settings.subword_dropout:
-            if not isinstance(tokenizer, Tokenizer):
+            if not isinstance(vocabulary, Tokenizer):
                 raise ValueError(
                     "`subword_dropout` skips merges, which a vocabulary of word pieces does not have. "
                     f"Received: subword_dropout={settings.subword_dropout}. Set it to 0."
                 )
-            rate, seed = settings.subword_dropout, settings.seed
+            rate, silent = settings.subword_dropout, dataclasses.replace(run, log=lambda text: None)
             corpus = SampledRows(
-                lambda epoch: encode(tokenizer.with_dropout(rate, (seed, epoch)), log=lambda text: None)
+                lambda epoch: self.encode(silent, vocabulary.with_dropout(rate, (settings.seed, epoch)))
             )
         if settings.token_dropout:
-            kept = tokenizer.start_id, tokenizer.end_id
-            corpus = TokenDropout(corpus, settings.token_dropout, tokenizer.unknown_id, kept, settings.seed)
+            kept = vocabulary.start_id, vocabulary.end_id
+            corpus = TokenDropout(corpus, settings.token_dropout, vocabulary.unknown_id, kept, settings.seed)
         return corpus
 
-    def change_batches(
-        self, batches: BatchStream, step: int, vocabulary: Vocabulary, settings: TrainingConfig
-    ) -> Iterable:
+    def change_batches(self, batches: BatchStream, step: int, run: Run) -> Iterable:
         """Returns the batches to train on, made from those of the corpus; `step` is the number of the first one."""
         return batches
 
-    def dev_set(self, predictor: Predictor, data: TrainingData, settings: TrainingConfig, log: Log) -> DevSet:
-        """Returns the function that evaluates the model during training."""
-        return DevSet(self, predictor, data.dev, settings.score)
+    def dev_figures(self, predictor: Predictor, run: Run) -> dict[str, float]:
+        """Evaluates the predictor on the dev set during training.
 
-    def final_scores(self, predictor: Predictor, data: TrainingData, settings: TrainingConfig) -> list[dict]:
+        Returns:
+            Figures by name; `score` is the one that the settings select, and a higher one is better.
+        """
+        evaluation = self.score(predictor, run.data.dev, **self.dev_options)
+        figures = {} if evaluation.loss is None else {"loss": evaluation.loss}
+        figures |= {score.metric: score.value for score in evaluation.scores}
+        metric = self.scores[run.settings.score]
+        score = -figures["loss"] if metric == "loss" else figures[metric]
+        return {**{f"dev_{name.lower().replace(' ', '_')}": value for name, value in figures.items()}, "score": score}
+
+    def final_scores(self, predictor: Predictor, run: Run) -> list[dict]:
         """Returns the scores of the trained predictor on the dev set, for its card."""
-        return [score._asdict() for score in self.score(predictor, data.dev, resamples=1000).scores]
+        return [score._asdict() for score in self.score(predictor, run.data.dev, resamples=1000).scores]
+
+    def clean_up(self, run: Run) -> None:
+        """Deletes temporary files of a finished training run."""

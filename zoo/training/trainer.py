@@ -5,6 +5,7 @@ import itertools
 import json
 import math
 import pathlib
+import signal
 import time
 from collections.abc import Callable, Iterable, Mapping
 
@@ -15,12 +16,15 @@ from keras_transformer.training import TokenCrossEntropy, average_arrays, prepar
 from zoo.config import PAD_ID, TrainingConfig
 from zoo.distribution.current import current_workers
 from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_atomically
+from zoo.training.advice import stagnant_score
+from zoo.training.evaluations import Evaluations, UpdateMean
 from zoo.training.finite import FiniteGuard
 from zoo.training.micro_batches import accumulation_steps, local_shares, micro_batches
 from zoo.training.optimizers import make_optimizer
 from zoo.training.progress import Progress
 from zoo.training.run_state import load_state, save_state
 from zoo.training.scalars import ScalarLog
+from zoo.training.stopping import StopSignals, TrainingStopped
 
 Evaluate = Callable[[keras.Model], Mapping[str, float]]
 Split = Callable[[Mapping[str, np.ndarray]], tuple[Mapping[str, np.ndarray], np.ndarray]]
@@ -68,14 +72,17 @@ class Trainer:
         self.workers = current_workers(strategy)
         self.replicas = self.workers.replicas
         self.accumulation = accumulation_steps(config, self.replicas)
+        self.signals = StopSignals(self.workers)
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
+        self.facts["interval"] = [0.0, 0.0]  # The sum of the losses since the last evaluation, and their number.
         with strategy.scope() if strategy else contextlib.nullcontext():
             prepare_replicas(model).compile(
                 optimizer=make_optimizer(config, model, self.accumulation),
                 loss=TokenCrossEntropy(config.label_smoothing, pad_label, reduction="sum"),
             )
+            self.loss = UpdateMean(name="loss")
             # Bypasses Keras's tracking of attributes, as `compile` does.
-            object.__setattr__(model, "_loss_tracker", _UpdateMean(name="loss"))
+            object.__setattr__(model, "_loss_tracker", self.loss)
             model.optimizer.build(model.trainable_variables)
         self._restore()
 
@@ -101,25 +108,34 @@ class Trainer:
 
         Raises:
             FloatingPointError: If an update is not finite; the message says where the first such value appears.
+            TrainingStopped: After SIGINT or SIGTERM. The state after the current update is saved.
         """
-        if self.step < self.config.steps and not self._out_of_patience():
-            first = self.position
-            position = getattr(batches, "position", lambda consumed: first)
-            with Progress(self.config.steps, self.step, self.accumulation, self.workers.chief) as progress:
-                guard = FiniteGuard(self.accumulation, self.replicas, self.step)
-                examples = guard.remember(self._examples(batches, progress.count))
-                # The first example is made here because tf.data would replace the errors of a bad corpus by its own.
-                beginning = [*itertools.islice(examples, 1)]
-                self.model.fit(
-                    self._dataset(itertools.chain(beginning, examples)),
-                    initial_epoch=self.step // self.config.evaluate_every,
-                    epochs=-(-self.config.steps // self.config.evaluate_every),
-                    steps_per_epoch=self.config.evaluate_every * self.accumulation,
-                    callbacks=[guard, progress, _Evaluation(self, position, progress)],
-                    verbose=0,
-                    shuffle=False,
-                )
+        with self.signals, Progress(self.config.steps, self.step, self.accumulation, self.workers.chief) as progress:
+            if self.facts["interval"][1] and self.is_evaluated(self.step):  # Stopped during an evaluation.
+                self.loss.assign_sums(self.facts["interval"], self.accumulation)
+                self.save_and_evaluate(self.step, self.position, progress)
+            if self.step < self.config.steps and not self._out_of_patience():
+                self._fit(batches, progress)
         return self.workers.broadcast(lambda: (None, self._average()))[1]
+
+    def _fit(self, batches, progress):
+        first = self.position
+        position = getattr(batches, "position", lambda consumed: first)
+        guard = FiniteGuard(self.accumulation, self.replicas, self.step)
+        examples = guard.remember(self._examples(batches, progress.count))
+        # The first example is made here because tf.data would replace the errors of a bad corpus by its own.
+        beginning = [*itertools.islice(examples, 1)]
+        self.model.fit(
+            self._dataset(itertools.chain(beginning, examples)),
+            steps_per_epoch=(self.config.steps - self.step) * self.accumulation,
+            callbacks=[guard, progress, Evaluations(self, position, progress)],
+            verbose=0,
+            shuffle=False,
+        )
+
+    def is_evaluated(self, step: int) -> bool:
+        """Returns whether the model is evaluated after the update of this number."""
+        return step % self.config.evaluate_every == 0 or step >= self.config.steps
 
     def _average(self):
         paths = sorted(self.folder.glob("step-*.safetensors"))[-self.config.average :]
@@ -156,28 +172,53 @@ class Trainer:
         """Returns the weights with the best score so far."""
         return load_arrays(self.folder / "best.safetensors")[0]
 
-    def save_and_evaluate(self, step: int, position: tuple[int, int], loss: float, progress: Progress) -> bool:
+    def save_and_evaluate(self, step: int, position: tuple[int, int], progress: Progress) -> bool:
         """Writes the checkpoint of a step and evaluates the model; returns whether to continue training."""
-        self.facts |= {"step": step, "position": list(position)}
-        self._begin_update()
+        self._advance(step, position)
         arrays = named_arrays(self.model)
         save_arrays(self.folder / f"step-{self.step:07d}.safetensors", arrays)
-        figures = {"step": self.step, "epoch": position[0], "train_loss": loss}
+        figures = {"step": self.step, "epoch": position[0], "train_loss": float(self.loss.result())}
         figures["tokens_per_second"] = progress.pop_speed()
         if self.evaluate is not None:
-            local = self.evaluate(self.model)
+            local = self._evaluate_or_stop(step, position)
             figures |= self.workers.broadcast(lambda: (local, {}))[0]
             score, best = figures.get("score", 0.0), self.facts["best_score"]
             if best is None or score > best or math.isnan(best):
                 self.facts |= {"best_score": score, "best_step": self.step}
                 save_arrays(self.folder / "best.safetensors", arrays, {"step": self.step, "score": score})
         self.facts["history"].append(figures)
+        self.facts["interval"] = [0.0, 0.0]
         self.scalars.write(self.step, figures)
         self._save()
         for old in sorted(self.folder.glob("step-*.safetensors"))[: -self.config.average]:
             old.unlink()
         progress.print_figures(figures)
+        if warning := stagnant_score(self.facts["history"]):
+            progress.print_line(warning)
         return not self._out_of_patience()
+
+    def _evaluate_or_stop(self, step, position):
+        try:
+            with self.signals.interruptible():
+                return self.evaluate(self.model)
+        except KeyboardInterrupt:
+            self.stop(step, position, self.signals.received or signal.SIGINT)
+
+    def stop(self, step: int, position: tuple[int, int], number: int, saved: bool = False) -> None:
+        """Saves the exact state after a step, if it is not `saved` yet, and raises `TrainingStopped` for a signal."""
+        if not saved:
+            self._advance(step, position)
+            self._save()
+            save_arrays(self.folder / "last.safetensors", named_arrays(self.model), {"step": step})
+        raise TrainingStopped(
+            f"{signal.Signals(number).name}: saved at step {step:,} of {self.config.steps:,}; the same command "
+            "continues from there",
+            number,
+        )
+
+    def _advance(self, step, position):
+        self.facts |= {"step": step, "position": list(position), "interval": self.loss.sums(self.accumulation)}
+        self._begin_update()
 
     def _out_of_patience(self):
         waited = (self.step - self.facts["best_step"]) // self.config.evaluate_every
@@ -223,44 +264,14 @@ class Trainer:
         state = self._state()
         shapes = {name: tuple(variable.shape) for name, variable in state.items()}
         if shapes != {name: array.shape for name, array in arrays.items()}:
+            wrong = next((name for name in state if name not in arrays or shapes[name] != arrays[name].shape), None)
+            first = f"{state[wrong].path} has the shape {shapes[wrong]}" if wrong else "fewer variables"
+            saved = arrays[wrong].shape if wrong in arrays else f"{len(arrays)} variables"
             raise ValueError(
-                f"{path} is the state of another model or optimizer. Train with the recipe that the training run was "
-                "started with, or into another folder."
+                f"{path} is the state of another model or optimizer. Expected: {saved}. Received: {first}. Train with "
+                "the recipe that the training run was started with, or into another folder."
             )
         for name, variable in state.items():
             variable.assign(arrays[name])
-        self.facts = facts
+        self.facts |= facts
         self._begin_update()
-
-
-class _Evaluation(keras.callbacks.Callback):
-    """Saves and evaluates the model after each epoch of `fit`, which is `evaluate_every` updates.
-
-    Updates are counted by batches, because an optimizer that scales losses does not count those that overflow.
-    """
-
-    def __init__(self, trainer, position, progress):
-        super().__init__()
-        self._trainer, self._position, self._progress = trainer, position, progress
-        self._start, self._batches = trainer.step, 0
-
-    def on_train_batch_end(self, batch, logs=None):
-        self._batches += 1
-        if self._step >= self._trainer.config.steps:
-            self.model.stop_training = True  # The last epoch may be shorter than the others.
-
-    def on_epoch_end(self, epoch, logs=None):
-        position = self._position(self._batches // self._trainer.accumulation)
-        if not self._trainer.save_and_evaluate(self._step, position, float(logs["loss"]), self._progress):
-            self.model.stop_training = True
-
-    @property
-    def _step(self):
-        return self._start + self._batches // self._trainer.accumulation
-
-
-class _UpdateMean(keras.metrics.Mean):
-    """Mean loss of the updates. Keras would weight batches by rows, so batches of short sentences would count more."""
-
-    def update_state(self, values, sample_weight=None):
-        return super().update_state(values)

@@ -5,8 +5,9 @@ import pathlib
 import sys
 
 import zoo
-from zoo.commands.command_line import LIMITS, add_command, given_arguments, log, progress_bar
+from zoo.commands.command_line import LIMITS, check_writable, given_arguments, log, progress_bar, with_log
 from zoo.commands.task_commands import TaskCommands
+from zoo.corpora.inspection import inspect_reader
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
@@ -19,12 +20,12 @@ class TranslationCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "translation", RECIPES, "translate", "translation/tatoeba-en-de"
 
     def add_commands(self, commands):
-        vocabulary = add_command(commands, "vocabulary", self.run_vocabulary)
+        vocabulary = self.add_command(commands, "vocabulary", self.run_vocabulary, backend=False)
         self.add_corpus(vocabulary)
         vocabulary.add_argument("--size", type=int, default=8000, help="number of pieces")
         vocabulary.add_argument("--output", required=True, help="file to write")
 
-        prepare = add_command(commands, "prepare", self.run_prepare)
+        prepare = self.add_command(commands, "prepare", self.run_prepare, resumes=True, backend=False)
         self.add_corpus(prepare)
         prepare.add_argument("--vocabulary", required=True, help="file that the command `vocabulary` wrote")
         prepare.add_argument("--max-tokens", type=int, default=256, help="longer pairs are left out; 0 leaves out none")
@@ -33,19 +34,30 @@ class TranslationCommands(TaskCommands):
         prepare.add_argument("--output", required=True, help="folder to write")
         super().add_commands(commands)
 
+    def check(self, command, options):
+        if not getattr(options, "ids_only", False):
+            super().check(command, options)
+        bleu = command == "train" and self.recipe(options).training.score == "bleu"
+        if bleu or command == "evaluate" or (command == "export" and _gives_corpus(options)):
+            from zoo.translation.metrics import bleu
+
+            # sacrebleu checks its tokenizers, some of which need further packages, only when they are used.
+            bleu(["a"], ["a"], getattr(options, "tokenize", None) or "13a")
+        check_writable(options.output if command == "vocabulary" else getattr(options, "hypotheses", None))
+
     def add_corpus(self, command, prefix=""):
         group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
         group.add_argument(f"--{prefix}source", help="text file, a sentence a line, gzip or not")
         group.add_argument(f"--{prefix}target", help="its translation, line for line")
         text = "instead: a tab-separated file, tfds:NAME or, for training, a folder of the command `prepare`"
         group.add_argument(f"--{prefix}data", help=text)
-        text = "source and target column, from 0"
-        group.add_argument(f"--{prefix}columns", type=int, nargs=2, default=(0, 1), help=text)
+        text = "source and target column, from 0; 0 1 by default"
+        group.add_argument(f"--{prefix}columns", type=int, nargs=2, help=text)
         group.add_argument(f"--{prefix}languages", nargs=2, help="source and target feature of a tfds data set")
         group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help="of a tfds data set")
 
     def read(self, options, prefix=""):
-        return open_pairs(**given_arguments(options, _CORPUS, prefix))
+        return with_log(open_pairs(**given_arguments(options, _CORPUS, prefix)))
 
     def train_data(self, options):
         from zoo.corpora.sharded_corpus import ShardedCorpus, is_prepared
@@ -83,6 +95,7 @@ class TranslationCommands(TaskCommands):
 
         pairs = self.read(options)
         tokenizer = train_tokenizer((text for pair in pairs for text in pair), options.size)
+        inspect_reader(pairs, "corpus")
         tokenizer.save(options.output)
         print(f"{pairs.report}\n{tokenizer.vocabulary_size} pieces in {options.output}", file=sys.stderr)
 
@@ -102,12 +115,15 @@ class TranslationCommands(TaskCommands):
                 processes=options.processes or os.cpu_count(),
                 progress=advance,
             )
+        inspect_reader(pairs, "corpus")
         pairs.report.too_long = corpus.too_long
         log(f"{pairs.report}\n{len(corpus):,} pairs in {options.output}")
 
     def run_evaluate(self, options):
         """Prints BLEU and chrF with their 95 % intervals and signatures."""
-        pairs = [*self.read(options)]
+        reader = self.read(options)
+        pairs = [*reader]
+        inspect_reader(reader, "corpus")
         protocol = {name: getattr(options, name) for name in _PROTOCOL if getattr(options, name) is not None}
         translator = zoo.load(options.checkpoint)
         with progress_bar(len(pairs), "translate") as advance:
@@ -128,7 +144,7 @@ class TranslationCommands(TaskCommands):
 
     def predictions(self, predictor, lines, options, progress):
         """Returns the best translations of each line; several ones with their scores, separated by tabs."""
-        beam_size = max(options.beam_size, options.n_best)
+        beam_size = options.beam_size and max(options.beam_size, options.n_best)
         found = predictor.n_best(lines, options.n_best, beam_size, options.length_penalty, progress)
         for text, candidates in zip(lines, found):
             for candidate in candidates:
@@ -142,7 +158,6 @@ class TranslationCommands(TaskCommands):
 
     def run_export(self, options):
         """Writes a SavedModel that takes and returns texts; with a corpus, also computes its scores."""
-        given = options.data or options.source or options.target
         card = zoo.load(options.checkpoint).export(
             options.output,
             beam_size=options.beam_size,
@@ -150,7 +165,7 @@ class TranslationCommands(TaskCommands):
             num_return=options.n_best,
             alignments=options.alignments,
             text=not options.ids_only,
-            pairs=[*self.read(options)] if given else (),
+            pairs=[*self.read(options)] if _gives_corpus(options) else (),
             **given_arguments(options, LIMITS),
         )
         for score in card["exported_scores"]:
@@ -158,13 +173,17 @@ class TranslationCommands(TaskCommands):
         log(f"written: {options.output}")
 
 
+def _gives_corpus(options):
+    return options.data or options.source or options.target
+
+
 def _add_search(command):
-    command.add_argument("--beam-size", type=int, default=4)
-    command.add_argument("--length-penalty", type=float, default=0.6, help="alpha of GNMT's length penalty")
+    command.add_argument("--beam-size", type=int, help="1 is greedy; the checkpoint's by default")
+    command.add_argument("--length-penalty", type=float, help="alpha of GNMT's; the checkpoint's by default")
 
 
 COMMANDS = TranslationCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-from zoo.config import START_ID
+from zoo.config import PAD_ID, START_ID
 from zoo.corpora.batching import source_batch
 from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
@@ -61,7 +61,13 @@ def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:
             one block, that is used.
     """
     layer = max(layer, -model.config.num_decoder_layers)
-    return compile_function(model, lambda source, target: _weights(model, source, target, layer))
+
+    def weights(source, target):
+        memory, seen = model.encode(source), ops.not_equal(source, PAD_ID)
+        _, scores = model.decoder(model.embed(target), memory, memory_mask=seen, return_attention_scores=True)
+        return ops.mean(scores[layer].cross_attention, axis=1)
+
+    return compile_function(model, weights)
 
 
 def align_words(
@@ -102,11 +108,3 @@ def align_words(
             merged[t] = [row[start:end].sum() for start, end in source_spans]
         alignments.append(Alignment(source_words, target_words, merged))
     return alignments
-
-
-def _weights(model, source, target, layer):
-    memory = model.encode(source)
-    scores = model.decoder.cross_attention_scores(
-        model.embed(target), memory, memory_mask=ops.not_equal(source, 0), layer=layer
-    )
-    return ops.mean(scores, axis=1)

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+from collections.abc import Sequence
 
 from zoo.corpora.reading import DatasetRows, PathLike, Reader, TableRows, existing_path, read_byte_lines
 
@@ -16,6 +17,9 @@ class PairReader(Reader):
 
     summary = "{pairs:,} pairs from {lines:,} lines"
     notes = "source_empty", "target_empty", "both_empty", "broken", "missing_column", "too_long"
+
+    def show(self, example):
+        return "source: {}   target: {}".format(*example)
 
     def examples(self, line, cells):
         report = self.report
@@ -43,43 +47,6 @@ class ParallelText(PairReader):
         super().__init__(_ParallelRows(existing_path(source_path), existing_path(target_path)))
 
 
-class TabSeparated(PairReader):
-    """Reads a tab-separated file, plain or gzip (recognized by content), with one pair per line.
-
-    Args:
-        path: The file. Quotation marks have no special meaning; further columns are ignored.
-        columns: Numbers of the source and the target column, from 0; (1, 0) reverses the direction.
-    """
-
-    def __init__(self, path: PathLike, columns: tuple[int, int] = (0, 1)):
-        if len(columns) != 2:
-            raise ValueError(f"`columns` must be two different numbers from 0. Received: columns={columns}. Pass two.")
-        super().__init__(TableRows(path, columns))
-
-
-class TensorFlowDataset(PairReader):
-    """Reads a translation data set of tensorflow-datasets, whose examples are numbered as lines.
-
-    Args:
-        name, split, data_dir: As for `zoo.corpora.reading.DatasetRows`.
-        languages: Names of the source and the target feature, such as ("en", "de"); None for the input and the target
-            that the data set defines.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        languages: tuple[str, str] | None = None,
-        split: str = "train",
-        data_dir: PathLike | None = None,
-    ):
-        super().__init__(DatasetRows(name, languages, split, data_dir, "languages", _source_and_target))
-
-
-def _source_and_target(info):
-    return info.supervised_keys or list(info.features)[:2]
-
-
 class _ParallelRows:
     def __init__(self, *paths):
         self._paths = paths
@@ -105,20 +72,26 @@ def open_pairs(
     target: PathLike | None = None,
     data: PathLike | None = None,
     *,
-    columns: tuple[int, int] = (0, 1),
-    languages: tuple[str, str] | None = None,
+    columns: Sequence[int] | None = None,
+    languages: Sequence[str] | None = None,
     split: str = "train",
+    data_dir: PathLike | None = None,
 ) -> PairReader:
     """Opens a parallel corpus: either `source` and `target`, or `data`.
 
     Args:
-        source, target: Two parallel files.
-        data: A tab-separated file, or "tfds:NAME" for a data set of tensorflow-datasets.
-        columns: As for `TabSeparated`.
-        languages, split: As for `TensorFlowDataset`.
+        source, target: Two parallel files, plain or gzip (recognized by content).
+        data: A tab-separated file, plain or gzip, with one pair per line, in which quotation marks have no special
+            meaning; or "tfds:NAME" for a translation data set of tensorflow-datasets, whose examples are numbered as
+            lines.
+        columns: Numbers of the source and the target column, from 0; (0, 1) by default, and (1, 0)
+            reverses the direction.
+        languages: Names of the source and the target feature, such as ("en", "de"); None for the input and the target
+            that the data set defines.
+        split, data_dir: As for `zoo.corpora.reading.DatasetRows`.
 
     Raises:
-        ValueError: If neither or both are given.
+        ValueError: If neither or both are given, or `columns` are not two different numbers.
     """
     if source and target and not data:
         return ParallelText(source, target)
@@ -128,5 +101,15 @@ def open_pairs(
             f"Received: source={source!r}, target={target!r}, data={data!r}. Pass one of both."
         )
     if os.fspath(data).startswith("tfds:"):
-        return TensorFlowDataset(os.fspath(data).removeprefix("tfds:"), languages, split)
-    return TabSeparated(data, columns)
+        name = os.fspath(data).removeprefix("tfds:")
+        return PairReader(DatasetRows(name, languages, split, data_dir, "languages", _source_and_target))
+    chosen, columns = columns is not None, (0, 1) if columns is None else columns
+    if len(columns) != 2:
+        raise ValueError(f"`columns` must be two different numbers from 0. Received: columns={columns}. Pass two.")
+    reader = PairReader(TableRows(data, columns))
+    reader.chosen = chosen
+    return reader
+
+
+def _source_and_target(info):
+    return info.supervised_keys or list(info.features)[:2]

@@ -7,7 +7,7 @@ import numpy as np
 
 from keras_transformer.decoding import Hypotheses
 from zoo.limits import Limits
-from zoo.serving.saved_model import raise_mismatch
+from zoo.serving.predictor import raise_mismatch
 from zoo.translation import alignment
 from zoo.translation.metrics import bleu, chrf
 
@@ -30,6 +30,7 @@ def translation_service(translator, limits: Limits, search: dict, alignments: bo
         *parts,
         tokenizer=GraphTokenizer(translator.tokenizer),
         max_source_tokens=translator.max_source_tokens,
+        sentences=translator.split_sentences,
         chunk_tokens=max(1, translator.batch_tokens // search["beam_size"]),
         weights_of=alignment.attention_function(model) if alignments else None,
         longest_aligned=alignment.MAX_ALIGNED_TOKENS,

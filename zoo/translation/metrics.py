@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from zoo.extras import require
 from zoo.training.scores import Score
 
 
@@ -39,10 +40,9 @@ def _sacrebleu(hypotheses, references):
             f"There must be references, and a hypothesis for each. Received: {len(hypotheses)} hypotheses, "
             f"{len(references)} references. Pass both for the same texts."
         )
-    try:
-        from sacrebleu import metrics
-    except ImportError as error:
-        raise ImportError("Scores need sacrebleu: pip install 'keras-transformer-zoo[train]'.") from error
+    require("BLEU", "sacrebleu")
+    from sacrebleu import metrics
+
     return metrics
 
 

@@ -10,18 +10,19 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
+from keras_transformer.training.losses import smoothed_cross_entropy
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
-from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order, source_batch
+from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch, token_batches
+from zoo.corpora.encoded_corpus import encode_corpus
 from zoo.limits import with_check
-from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
-from zoo.serving.predictor import Predictor
+from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
 from zoo.text.checks import check_texts
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
+from zoo.translation.search_options import search_options
 from zoo.translation.segments import join_segments, split_text
 
-_MIN_WIDTH = 16  # Source positions, where each shape is compiled separately.
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 
 
@@ -37,14 +38,16 @@ class Translator(Predictor):
 
     Args:
         model, tokenizer, card: As for `Predictor`.
-        max_source_tokens: Longer texts are split into segments, at the ends of sentences if possible.
+        max_source_tokens: Longer sentences are split into segments.
+        beam_size, length_penalty: Defaults of all searches. They are attributes, and saved with the checkpoint.
         batch_tokens: Maximum number of source positions, over all beams, in one call of the model.
         jit_compile: Whether XLA compiles the search, as always on JAX, which speeds up services for short texts. The
             first batch of each shape takes seconds, so batches are padded to few shapes; see `warm_up`.
+        split_sentences: Whether the sentences of a line are translated one by one, as suits a model of sentences.
     """
 
     task, model_class, config_class = "translation", Seq2Seq, ModelConfig
-    card_fields = ("max_source_tokens",)
+    settings = ("max_source_tokens", "beam_size", "length_penalty", "split_sentences")
     max_extra_tokens = 50  # Limit of the length of a translation beyond its source: Vaswani et al. (2017), 6.1.
 
     def __init__(
@@ -55,6 +58,9 @@ class Translator(Predictor):
         max_source_tokens: int = 128,
         batch_tokens: int = 4096,
         jit_compile: bool = False,
+        split_sentences: bool = True,
+        beam_size: int = 4,
+        length_penalty: float = 0.6,  # Both as Vaswani et al. (2017), section 6.1.
     ):
         if model.config.vocabulary_size != tokenizer.vocabulary_size:
             raise ValueError(
@@ -64,21 +70,23 @@ class Translator(Predictor):
             )
         super().__init__(model, tokenizer, card)
         self.max_source_tokens, self.batch_tokens, self.jit_compile = max_source_tokens, batch_tokens, jit_compile
-        self._compiled = {}
+        self.split_sentences = split_sentences
+        self.beam_size, self.length_penalty = beam_size, length_penalty
+        search_options(1, beam_size, length_penalty)  # Checks both.
 
     def translate(
         self,
         texts: Sequence[str],
-        beam_size: int = 4,
-        length_penalty: float = 0.6,
-        progress: Callable[[int], None] | None = None,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+        progress: Progress = None,
     ) -> list[str]:
-        """Translates texts by beam search with GNMT's length penalty; lines are translated separately.
+        """Translates texts by beam search with GNMT's length penalty; lines and sentences are translated separately.
 
         Args:
             texts: List of strings; the translation of an empty string is empty.
-            beam_size: Number of beams K; 1 for greedy search.
-            length_penalty: Alpha of `keras_transformer.decoding.beam_search`.
+            beam_size: Number of beams K; 1 for greedy search; by default that of the translator.
+            length_penalty: Alpha of `keras_transformer.decoding.beam_search`; by default that of the translator.
             progress: Called with the number of segments done since the last call.
 
         Raises:
@@ -91,40 +99,42 @@ class Translator(Predictor):
         self,
         texts: Sequence[str],
         num_return: int = 4,
-        beam_size: int = 4,
-        length_penalty: float = 0.6,
-        progress: Callable[[int], None] | None = None,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+        progress: Progress = None,
     ) -> list[list[Translation]]:
         """Returns the `num_return` best translations of each text, best first, or fewer if the search finds no more.
 
         Arguments and errors are as for `translate`. Scores of greedy search are log-probabilities.
         """
-        search = self.search(num_return, beam_size, length_penalty, self.jit_compile)
-        return self.decode(texts, search, beam_size, progress)
+        settings = self.search_settings(num_return, beam_size, length_penalty)
+        search = self.search(**settings, jit_compile=self.jit_compile)
+        return self.decode(texts, search, settings["beam_size"], progress)
 
-    def warm_up(self, num_texts: int = 1, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6) -> None:
+    def warm_up(
+        self,
+        num_texts: int = 1,
+        num_return: int = 1,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+    ) -> None:
         """Compiles the search for batches of `num_texts` texts of up to `max_source_tokens` tokens each.
 
         With `jit_compile`, or on JAX, later calls of these sizes need no compilation.
         """
-        search = self.search(num_return, beam_size, length_penalty, self.jit_compile)
-        length = _MIN_WIDTH
+        settings = self.search_settings(num_return, beam_size, length_penalty)
+        search, length = self.search(**settings, jit_compile=self.jit_compile), MIN_WIDTH
         while length < 2 * (self.max_source_tokens + 1):
-            rows = max(1, min(num_texts, self.batch_tokens // beam_size // length))
+            rows = max(1, min(num_texts, self.batch_tokens // settings["beam_size"] // length))
             search(*self._search_inputs([[END_ID] * (length - 1)] * rows))
             length *= 2
 
     def sample(
-        self,
-        texts: Sequence[str],
-        temperature: float = 1.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        seed: int = 0,
+        self, texts: Sequence[str], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, seed: int = 0
     ) -> list[str]:
         """Samples a translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
         options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
-        search = self._compiled_search("sample", options, self.jit_compile)
+        search = self.compiled(self._run_search, self.jit_compile, name="sample", **options)
         generator = keras.random.SeedGenerator(seed)
 
         def seeded(source, limits):  # Random numbers are inputs, so that all seeds share one graph.
@@ -133,19 +143,34 @@ class Translator(Predictor):
 
         return [candidates[0].text for candidates in self.decode(texts, seeded, 1)]
 
+    def loss(self, pairs: Sequence[tuple[str, str]]) -> float:
+        """Computes the mean cross entropy per token of the targets of pairs (source, target), end tokens included."""
+        batches = token_batches(encode_corpus(pairs, self.tokenizer), self.batch_tokens, seed=0)
+        sums = [[float(x) for x in self.compiled(self._loss_sums)(b["source"], b["target"])] for b in batches]
+        total, tokens = np.sum(sums, axis=0)
+        return total / tokens
+
+    def _loss_sums(self, source, target):
+        labels = target[:, 1:]
+        logits = self.model({"source": source, "target": target[:, :-1]}, training=False)
+        real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
+        return ops.sum(smoothed_cross_entropy(labels, logits) * real), ops.sum(real)
+
     def align(self, texts: Sequence[str], translations: Sequence[str]) -> list[Alignment]:
         """Aligns the words of translations with those of their texts by cross-attention; see `align_words`."""
         texts, translations = check_texts(texts), check_texts(translations, "translations")
-        if "attention" not in self._compiled:
-            self._compiled["attention"] = attention_function(self.model)
-        return align_words(self._compiled["attention"], self.tokenizer, texts, translations)
+        return align_words(self._attention, self.tokenizer, texts, translations)
+
+    @functools.cached_property
+    def _attention(self):
+        return attention_function(self.model)
 
     def export(
         self,
         folder: str | os.PathLike,
         *,
-        beam_size: int = 4,
-        length_penalty: float = 0.6,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
         num_return: int = 1,
         alignments: bool = False,
         text: bool = True,
@@ -178,7 +203,7 @@ class Translator(Predictor):
                 "`alignments` are between words, which need `text=True`. Received: alignments=True, text=False. Change "
                 "one of both."
             )
-        search = {"beam_size": beam_size, "length_penalty": length_penalty, "num_return": num_return}
+        search = self.search_settings(num_return, beam_size, length_penalty)
         return super().export(folder, search=search, alignments=alignments, text=text, pairs=pairs, **limits)
 
     def _make_service(self, limits, search, alignments, text, pairs):
@@ -189,31 +214,49 @@ class Translator(Predictor):
     def _check_service(self, limits, folder, search, alignments, text, pairs):
         from zoo.translation.export import check_export
 
-        return {"search": search, "exported_scores": check_export(self, limits, folder, search, pairs)}
+        return {"search": search, **search, "exported_scores": check_export(self, limits, folder, search, pairs)}
+
+    def search_settings(
+        self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
+    ) -> dict:
+        """Returns the arguments of `search`, with the defaults of the translator and a beam of at least `num_return`.
+
+        Raises:
+            ValueError: If a number is too small, or a given beam is smaller than `num_return`.
+        """
+        beam_size = max(self.beam_size, num_return) if beam_size is None else beam_size
+        length_penalty = self.length_penalty if length_penalty is None else length_penalty
+        settings = {"beam_size": beam_size, "length_penalty": length_penalty, "num_return": num_return}
+        search_options(**settings)
+        return settings
 
     def search(
-        self, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6, jit_compile: bool = False
+        self,
+        num_return: int = 1,
+        beam_size: int | None = None,
+        length_penalty: float | None = None,
+        jit_compile: bool = False,
     ) -> Callable:
         """Returns the compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`, greedy for a beam of 1."""
-        return self._compiled_search(*_search_options(num_return, beam_size, length_penalty), jit_compile)
+        settings = self.search_settings(num_return, beam_size, length_penalty)
+        return self.compiled(self._run_search, jit_compile, **search_options(**settings))
 
-    def plain_search(self, num_return: int = 1, beam_size: int = 4, length_penalty: float = 0.6) -> Callable:
+    def plain_search(
+        self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
+    ) -> Callable:
         """Returns the search before compilation; its argument `each_step` is a function to call before each step."""
-        return functools.partial(self._run_search, *_search_options(num_return, beam_size, length_penalty))
+        settings = self.search_settings(num_return, beam_size, length_penalty)
+        return functools.partial(self._run_search, **search_options(**settings))
 
     def decode(
-        self,
-        texts: Sequence[str],
-        search: Callable,
-        num_beams: int,
-        progress: Callable[[int], None] | None = None,
+        self, texts: Sequence[str], search: Callable, num_beams: int, progress: Progress = None
     ) -> list[list[Translation]]:
         """Runs a search for texts, which are split into segments, in chunks of similar lengths."""
         texts = check_texts(texts)
-        segments = [split_text(text, self.tokenizer, self.max_source_tokens) for text in texts]
+        segments = [split_text(text, self.tokenizer, self.max_source_tokens, self.split_sentences) for text in texts]
         flat = [segment for parts in segments for segment in parts]
         rows = self.tokenizer.encode([segment.text for segment in flat])
-        lengths = [self._width(len(row) + 1) for row in rows]
+        lengths = [self.rounded(len(row) + 1, MIN_WIDTH) for row in rows]
         chunks = length_sorted_chunks(lengths, self.batch_tokens // num_beams)
         results = []
         for chunk in chunks:
@@ -231,43 +274,17 @@ class Translator(Predictor):
             candidates.append([Translation(t, float(s)) for t, s, length in zip(texts, scores, lengths) if length])
         return candidates
 
-    def _few_shapes(self):
-        return self.jit_compile or keras.backend.backend() == "jax"
-
-    def _width(self, length):
-        return max(_MIN_WIDTH, next_power_of_two(length)) if self._few_shapes() else length
-
     def _search_inputs(self, rows):
         """Returns source ids and maximum lengths; the sizes are powers of two if each shape is compiled separately."""
-        source = source_batch(rows, self._width(1 + max(map(len, rows))))
-        if self._few_shapes():
-            source = np.pad(source, ((0, next_power_of_two(len(rows)) - len(rows)), (0, 0)))
+        source = source_batch(rows, self.rounded(1 + max(map(len, rows)), MIN_WIDTH))
+        source = np.pad(source, ((0, self.rounded(len(rows)) - len(rows)), (0, 0)))
         lengths = np.count_nonzero(source, axis=1).astype("int32")
         return source, np.where(lengths, lengths + self.max_extra_tokens, 1)
 
-    def _compiled_search(self, name, options, jit_compile):
-        key = (name, jit_compile, *sorted(options.items()))
-        if key not in self._compiled:
-            search = functools.partial(self._run_search, name, options)
-            self._compiled[key] = compile_function(self.model, search, jit_compile)
-        return self._compiled[key]
-
-    def _run_search(self, name, options, source, limits, uniforms=None, each_step=None):
+    def _run_search(self, source, limits, uniforms=None, each_step=None, *, name, **options):
         search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
         num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + self.max_extra_tokens
         step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
         step = step if each_step is None else with_check(each_step, step)
         random = {} if uniforms is None else {"uniforms": uniforms}
         return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **random)
-
-
-def _search_options(num_return, beam_size, length_penalty):
-    """Returns the name and the options of a search."""
-    if beam_size < 1 or not 1 <= num_return <= beam_size:
-        raise ValueError(
-            "`beam_size` must be at least 1, and `num_return` from 1 to `beam_size`. "
-            f"Received: beam_size={beam_size}, num_return={num_return}. Change one of both."
-        )
-    if beam_size == 1:
-        return "greedy", {}
-    return "beam", {"beam_size": beam_size, "length_penalty": float(length_penalty), "num_return": num_return}

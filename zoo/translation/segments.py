@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from zoo.text.sentences import split_sentences
 from zoo.text.tokenizer import Tokenizer
 
 _LINE_BREAK = re.compile(r"(\r\n|\n|\r)")
@@ -18,16 +19,18 @@ class Segment(NamedTuple):
     lead: str = ""
 
 
-def split_text(text: str, tokenizer: Tokenizer, max_tokens: int) -> list[Segment]:
-    """Splits a text at line breaks, and lines of more than `max_tokens` tokens at the ends of sentences.
+def split_text(text: str, tokenizer: Tokenizer, max_tokens: int, sentences: bool = True) -> list[Segment]:
+    """Splits a text at line breaks and, if `sentences` is True, at the ends of sentences.
 
-    Longer sentences are split at spaces, longer words anywhere (a single character may have five tokens). White space
-    has no segments. The joined segments are the text, except for white space.
+    Sentences of more than `max_tokens` tokens are split where one might end, else at spaces, and longer words anywhere
+    (a single character may have five tokens). White space has no segments. The joined segments are the text, except
+    for white space.
     """
     segments, lead = [], ""
     pieces = _LINE_BREAK.split(text)
     for line, line_break in zip(pieces[::2], [*pieces[1::2], ""]):
-        parts = _split_line(line.strip(), tokenizer, max_tokens)
+        whole = split_sentences(line.strip()) if sentences else [line.strip()]
+        parts = [part for sentence in whole for part in _split_line(sentence, tokenizer, max_tokens)]
         for i, part in enumerate(parts):
             segments.append(Segment(part, " " if i + 1 < len(parts) else line_break, "" if segments else lead))
         if not segments:

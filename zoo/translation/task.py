@@ -4,18 +4,14 @@ import dataclasses
 import itertools
 import os
 import shutil
-from collections.abc import Callable
 
-import keras
 import numpy as np
-from keras import ops
 
-from keras_transformer.training.losses import smoothed_cross_entropy
 from zoo.config import PAD_ID
 from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
+from zoo.corpora.inspection import inspect_reader, warn_of_overlap
 from zoo.corpora.sharded_corpus import ShardedCorpus
-from zoo.models.compiling import compile_function
 from zoo.training.runs import check_corpus, check_settings
 from zoo.training.tasks import Evaluation, Task, TrainingData
 from zoo.training.trainer import teacher_forced
@@ -25,7 +21,6 @@ from zoo.translation.predictor import Translator
 
 _SAMPLED_BATCHES = 500
 _DEV_SENTENCES = 1000  # Sentences translated at each evaluation during training; all are scored at the end.
-_SEARCH = {"beam_size": 4, "length_penalty": 0.6}  # Vaswani et al. (2017), section 6.1.
 
 
 class Translation(Task):
@@ -60,9 +55,14 @@ class Translation(Task):
     def read(self, recipe, train, dev, log):
         if isinstance(train, ShardedCorpus):
             check_settings(recipe.training, [*self.scores], ["subword_dropout"])
-        dev = [*dev]
+        pairs = [*dev]
+        inspect_reader(dev, "dev", log)
+        dev = pairs
         if not dev:
             raise ValueError("The dev corpus must have pairs to select the best checkpoint. Received: no pair.")
+        if not isinstance(train, ShardedCorpus):  # That was inspected when it was prepared.
+            warn_of_overlap(train, dev, log)
+            inspect_reader(train, "train", log)
         return TrainingData(train, dev, lambda: itertools.chain.from_iterable(train))
 
     def given_vocabulary(self, train, tokenizer):
@@ -75,107 +75,87 @@ class Translation(Task):
             )
         return train.tokenizer
 
-    def model_config(self, recipe, data, vocabulary, initial):
-        return dataclasses.replace(recipe.model, vocabulary_size=vocabulary.vocabulary_size)
+    def model_config(self, run):
+        return dataclasses.replace(run.config, vocabulary_size=run.vocabulary.vocabulary_size)
 
-    def make_predictor(self, model, vocabulary, data, card, settings, max_tokens):
-        return Translator(model, vocabulary, card, max_source_tokens=min(128, max_tokens))
+    def make_predictor(self, model, card, run):
+        return Translator(model, run.vocabulary, card, max_source_tokens=min(128, run.max_tokens))
 
-    def encode(self, data, tokenizer, config, max_tokens, folder, log):
-        """Encodes the corpus into memory-mapped files in `folder`, at each start, to check that it has not changed."""
-        if isinstance(data.train, ShardedCorpus):
-            log(f"{len(data.train):,} pairs, prepared")
-            return data.train
-        path, fresh = folder / "corpus", folder / "corpus.new"
+    def encode(self, run, tokenizer):
+        """Encodes the corpus into memory-mapped files of the run, at each start, to check that it has not changed."""
+        train = run.data.train
+        if isinstance(train, ShardedCorpus):
+            run.log(f"{len(train):,} pairs, prepared")
+            return train
+        path, fresh = run.folder / "corpus", run.folder / "corpus.new"
         shutil.rmtree(fresh, ignore_errors=True)
         try:
-            encoded = encode_corpus(data.train, tokenizer, max_tokens=max_tokens, folder=fresh)
-            check_corpus(encoded, folder)
+            encoded = encode_corpus(train, tokenizer, max_tokens=run.max_tokens, folder=fresh)
+            check_corpus(encoded, run.folder)
         except ValueError:
             shutil.rmtree(fresh, ignore_errors=True)
             raise
         shutil.rmtree(path, ignore_errors=True)
         os.replace(fresh, path)
-        if isinstance(data.train, PairReader):
-            data.train.report.too_long = encoded.too_long
-            log(str(data.train.report))
-        else:
-            log(f"{len(encoded):,} pairs")
+        if isinstance(train, PairReader):
+            train.report.too_long = encoded.too_long
+        run.log(str(train.report) if isinstance(train, PairReader) else f"{len(encoded):,} pairs")
         return EncodedCorpus.open(path, tokenizer)
 
-    def with_noise(self, corpus, data, encode, tokenizer, settings, folder, log):
+    def with_noise(self, corpus, run):
+        settings = run.settings
         batches = token_batches(corpus, settings.batch_tokens, seed=settings.seed)
         share = padding_share(itertools.islice(batches, _SAMPLED_BATCHES))
-        log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
+        run.log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
         if not settings.subword_dropout:
             return corpus
         noise = {"dropout": settings.subword_dropout, "seed": settings.seed}
-        return SampledCorpus(data.train, tokenizer, **noise, max_tokens=settings.max_tokens, folder=folder / "corpus")
+        noise |= {"max_tokens": run.max_tokens, "folder": run.folder / "corpus"}
+        return SampledCorpus(run.data.train, run.vocabulary, **noise)
 
-    def clean_up(self, folder):
-        shutil.rmtree(folder / "corpus", ignore_errors=True)
+    def clean_up(self, run):
+        shutil.rmtree(run.folder / "corpus", ignore_errors=True)
 
-    def dev_set(self, predictor, data, settings, log):
-        return DevSet(data.dev, predictor, settings.score, log)
+    def dev_figures(self, predictor, run):
+        """Computes the loss per token, and BLEU of greedy search on the first 1,000 pairs; logs three translations."""
+        loss = predictor.loss(run.data.dev)
+        figures = {"dev_loss": loss, "dev_perplexity": float(np.exp(loss))}
+        sources, references = zip(*run.data.dev[:_DEV_SENTENCES])
+        translations = predictor.translate(sources, beam_size=1)
+        if run.settings.score == "bleu":
+            figures["dev_bleu"] = bleu(translations, references, **predictor.card.get("bleu", {})).value
+        for i in (0, len(sources) // 3, 2 * len(sources) // 3):
+            run.log(f"  {sources[i]}\n    -> {translations[i]}\n    == {references[i]}")
+        return {**figures, "score": figures.get("dev_bleu", -loss)}
 
-    def final_scores(self, predictor, data, settings):
+    def final_scores(self, predictor, run):
         """Computes scores by beam search, unless the run is evaluated by its loss."""
-        if settings.score != "bleu":
-            return []
-        scores = self.score(predictor, data.dev, resamples=1000).scores
-        return [{**score._asdict(), **_SEARCH} for score in scores]
+        scores = super().final_scores(predictor, run) if run.settings.score == "bleu" else []
+        search = {"beam_size": predictor.beam_size, "length_penalty": predictor.length_penalty}
+        return [{**score, **search} for score in scores]
 
     def examples(self, predictor, data):
-        if not (pairs := [*data]):
+        pairs = [*data]
+        inspect_reader(data, "corpus")
+        if not pairs:
             raise ValueError("There must be at least one pair to evaluate on. Received: none. Check the files.")
         return pairs
 
-    def score(
-        self,
-        predictor,
-        examples,
-        resamples=0,
-        progress=None,
-        beam_size=_SEARCH["beam_size"],
-        length_penalty=_SEARCH["length_penalty"],
-        **bleu_options,
-    ):
-        """Computes BLEU and chrF of translations by beam search; `bleu_options` default to those of the card."""
+    def score(self, predictor, examples, resamples=0, progress=None, **options):
+        """Computes BLEU and chrF of translations by beam search.
+
+        `options` are `beam_size` and `length_penalty`, which default to those of the translator, and those of `bleu`,
+        which default to those of the card.
+        """
         sources, references = zip(*examples)
-        translations = predictor.translate(sources, beam_size, length_penalty, progress)
-        options = {**predictor.card.get("bleu", {}), **bleu_options}
+        search = {name: options.pop(name, None) for name in ("beam_size", "length_penalty")}
+        translations = predictor.translate(sources, progress=progress, **search)
+        options = {**predictor.card.get("bleu", {}), **options}
         scores = [
             bleu(translations, references, resamples=resamples, **options),
             chrf(translations, references, resamples),
         ]
         return Evaluation(scores, references, translations)
-
-
-class DevSet:
-    """Evaluates a model during training: loss per token, BLEU of greedy search, three logged translations."""
-
-    def __init__(self, pairs, translator: Translator, score: str, log: Callable[[str], None]):
-        self.pairs, self._translator, self._score, self._log = pairs, translator, score, log
-        self._batches = [*token_batches(encode_corpus(pairs, translator.tokenizer), 4096, seed=0)]
-        self._loss = compile_function(translator.model, self._sums)
-
-    def __call__(self, model: keras.Model) -> dict[str, float]:
-        """Returns `dev_loss`, `dev_perplexity`, `dev_bleu` of the first 1,000 sentences, and `score`."""
-        total, tokens = np.sum([[float(x) for x in self._loss(b["source"], b["target"])] for b in self._batches], 0)
-        figures = {"dev_loss": total / tokens, "dev_perplexity": float(np.exp(total / tokens))}
-        sources, references = zip(*self.pairs[:_DEV_SENTENCES])
-        translations = self._translator.translate(sources, beam_size=1)
-        if self._score == "bleu":
-            figures["dev_bleu"] = bleu(translations, references, **self._translator.card.get("bleu", {})).value
-        for i in (0, len(sources) // 3, 2 * len(sources) // 3):
-            self._log(f"  {sources[i]}\n    -> {translations[i]}\n    == {references[i]}")
-        return {**figures, "score": figures.get("dev_bleu", -figures["dev_loss"])}
-
-    def _sums(self, source, target):
-        labels = target[:, 1:]
-        logits = self._translator.model({"source": source, "target": target[:, :-1]}, training=False)
-        real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
-        return ops.sum(smoothed_cross_entropy(labels, logits) * real), ops.sum(real)
 
 
 _task = Translation()

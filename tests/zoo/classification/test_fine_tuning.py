@@ -13,12 +13,12 @@ from zoo.storage.arrays import assign_arrays, load_arrays, named_arrays
 from zoo.training.fine_tuning import restrict_trainable
 from zoo.training.trainer import Trainer
 
-BLOCKS = 3
+BLOCKS = 2
 
 
 @pytest.fixture(scope="module")
 def deep(recipe, files, tmp_path_factory):
-    """Returns a classifier with three blocks after one update."""
+    """Returns a classifier with two blocks after one update."""
     changes = ["steps=1", "warmup_steps=1", "cooldown_steps=0", "evaluate_every=1"]
     recipe = override(recipe, [f"model.num_layers={BLOCKS}", *(f"training.{change}" for change in changes)])
     return recipe, tune(recipe, files, tmp_path_factory.mktemp("deep") / "run")
@@ -116,7 +116,7 @@ def test_lora_run_resumes(deep, recipe, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ("frozen_layers=5", "`frozen_layers` must be at most 4, the embeddings and 3 blocks"),
+        ("frozen_layers=5", "`frozen_layers` must be at most 3, the embeddings and 2 blocks"),
         ("layer_decay=1.5", r"`layer_decay` must lie in \(0, 1\]"),
         ("lora_rank=-1", "`lora_rank` must be 0 or more"),
         ("token_dropout=1", r"`token_dropout` must lie in \[0, 1\)"),

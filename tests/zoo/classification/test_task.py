@@ -10,7 +10,8 @@ import zoo
 from zoo.classification import task
 from zoo.classification.data import open_examples
 from zoo.config_values import override
-from zoo.storage.arrays import named_arrays
+from zoo.storage.arrays import load_arrays, named_arrays
+from zoo.training.finishing import finish
 
 
 def write(path, lines):
@@ -33,12 +34,50 @@ def test_checkpoint_restores_classifier(trained, files):
     texts = [example.texts[0] for example in open_examples(files.test)]
     np.testing.assert_array_equal(loaded.probabilities(texts), trained.classifier.probabilities(texts))
     card = json.loads((trained.folder / "checkpoint" / "card.json").read_text("utf-8"))
-    assert card["labels"] == ["cold", "glad", "sad"] and card["task"] == "classification" and card["name"] == "moods"
+    assert loaded.labels == ["cold", "glad", "sad"] and card["task"] == "classification" and card["name"] == "moods"
     assert [score["metric"] for score in card["scores"]] == ["accuracy", "macro F1", "calibration error"]
-    assert card["weights"] in ("average", "best", "mean of both") and card["max_tokens"] == 32
+    assert card["weights"] in ("average", "best", "mean of both") and loaded.max_tokens == 32
 
 
 @pytest.mark.slow
+def test_stopped_run_is_finished_resumed_and_extended(files, recipe, tmp_path, interrupt_evaluation):
+    """Its checkpoint is found in the folder of the run; earlier ones are kept; the log is beside the card."""
+
+    def train(steps, log=lambda text: None, **changes):
+        training = dataclasses.replace(recipe.training, steps=steps, evaluate_every=2, cooldown_steps=1, **changes)
+        readers = open_examples(files.train), open_examples(files.dev)
+        task.train(dataclasses.replace(recipe, training=training), *readers, tmp_path / "run", log=log)
+        return zoo.load(tmp_path / "run")
+
+    with interrupt_evaluation(1, task):
+        train(3)
+    _, weights = finish(tmp_path / "run")
+    finished = zoo.load(tmp_path / "run")
+    assert weights == "last weights, step 2" and finished.card["unfinished"] == f"{weights} of 3"
+    assert finished.labels == ["cold", "glad", "sad"]
+    last = load_arrays(tmp_path / "run" / "training" / "last.safetensors")[0]
+    for name, array in named_arrays(finished.model).items():
+        np.testing.assert_array_equal(array, last[name])
+
+    lines = []
+    whole = train(3, lines.append)
+    assert "continuing from step 2 of 3" in lines and "unfinished" not in whole.card and whole.card["scores"]
+    assert sorted(path.name for path in (tmp_path / "run").glob("checkpoint*")) == ["checkpoint"]
+    with pytest.raises(ValueError, match="finished checkpoint.*or longer, with a larger training.steps"):
+        train(3)
+    with pytest.raises(ValueError, match="another recipe .*training.seed was 1"):
+        train(4, warmup_steps=20, seed=9)
+    lines.clear()
+    longer = train(6, lines.append, warmup_steps=5)
+    assert "continuing from step 3 of 6" in lines and longer.card["recipe"]["training"]["steps"] == 6
+    log = (tmp_path / "run" / "checkpoint" / "log.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["step"] for line in log] == [2, 3, 4, 6]
+    earlier = zoo.load(tmp_path / "run" / "checkpoint-3")
+    assert earlier.card["recipe"]["training"]["steps"] == 3
+    with pytest.raises(ValueError, match="finished checkpoint"):
+        train(5)
+
+
 def test_interrupted_run_resumes(trained, files, recipe, tmp_path, interrupt_evaluation):
     """The weights are the same; another corpus raises an error."""
     readers = open_examples(files.train), open_examples(files.dev)
@@ -102,5 +141,5 @@ def test_lowercase_vocabulary(recipe, files, tmp_path, trained):
 
 
 def test_evaluation_without_examples_raises(trained, tmp_path):
-    with pytest.raises(ValueError, match="at least one example to evaluate on"):
+    with pytest.raises(ValueError, match="Most lines of the corpus .* must have an example"):
         task.evaluate(trained.classifier, write(tmp_path / "none.tsv", ["", ""]))

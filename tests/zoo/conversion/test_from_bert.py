@@ -182,6 +182,7 @@ def test_missing_damaged_and_pickled_files(tmp_path):
         load_bert(folder)
 
 
+@pytest.mark.slow
 def test_fine_tuning_starts_from_the_hidden_states(tmp_path):
     """After one step at a tiny learning rate, the encoder still equals the BERT and is saved with its word pieces."""
     encoder = load_bert(write(tmp_path / "a"))

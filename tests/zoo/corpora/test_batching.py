@@ -119,13 +119,6 @@ def test_order_depends_on_seed_and_epoch_alone():
     assert widths != sorted(widths) and widths != sorted(widths, reverse=True)
 
 
-@pytest.mark.parametrize("skip", [0, 1, 5, 1000])
-def test_skip_leaves_out_the_first_batches(skip):
-    corpus = random_corpus(300)
-    everything = list(token_batches(corpus, 512, seed=0))
-    assert same(token_batches(corpus, 512, seed=0, skip=skip), everything[skip:])
-
-
 def test_stream_concatenates_epochs_and_resumes_anywhere():
     corpus = random_corpus(200)
     epochs = [list(token_batches(corpus, 512, seed=5, epoch=epoch)) for epoch in range(4)]

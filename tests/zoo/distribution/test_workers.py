@@ -4,13 +4,12 @@ import collections
 import json
 import os
 import pathlib
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 import trainer_checks
 import worker_checks
+from worker_threads import together
 
 from zoo.corpora.batching import BatchStream, token_batches
 from zoo.distribution.cluster import read_cluster
@@ -20,30 +19,6 @@ from zoo.training.micro_batches import local_shares, micro_batches
 from zoo.training.runs import prepare_folder, run_vocabulary
 from zoo.training.trainer import teacher_forced
 from zoo.translation.recipes import RECIPES
-
-
-def together(count, run, devices=1):
-    """Calls `run(workers)` on `count` workers concurrently and returns their results or errors."""
-    barrier, sums = threading.Barrier(count, timeout=20), {}
-
-    def total_of(index):
-        def total(values):
-            sums[index] = np.array(values)
-            barrier.wait()
-            result = sum(sums[i] for i in range(count)).astype("int32")
-            barrier.wait()
-            return result
-
-        return total
-
-    def one(index):
-        try:
-            return run(Workers(index, count, devices, total_of(index)))
-        except ValueError as error:
-            return error
-
-    with ThreadPoolExecutor(count) as pool:
-        return [*pool.map(one, range(count))]
 
 
 @pytest.mark.parametrize("size", [0, 1, 5, 2**24 // 4 + 3])

@@ -28,6 +28,15 @@ def test_evaluate_and_tag(checkpoint, capsys):
     assert capsys.readouterr().out == "te_X lo_Y\n\npana_X\n"
 
 
+def test_raw_text_is_split_into_words_as_for_the_parser(checkpoint, capsys):
+    command = ["tag", "--checkpoint", str(checkpoint), "--text", 'te "lo" pana.']
+    words = []
+    for options in ([], ["--tokenised"]):
+        assert main([*command, *options]) == 0
+        words.append([pair.rpartition("_")[0] for pair in capsys.readouterr().out.split()])
+    assert words == [["te", '"', "lo", '"', "pana", "."], ["te", '"lo"', "pana."]]
+
+
 def test_errors_are_one_line(checkpoint, tmp_path, capsys):
     (tmp_path / "a.tsv").write_text("te\tX\nlo\n", "utf-8")
     assert main(["evaluate", "--checkpoint", str(checkpoint), "--data", str(tmp_path / "a.tsv")]) == 2

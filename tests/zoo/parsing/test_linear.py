@@ -55,7 +55,7 @@ def test_decode_limits_depth():
     assert tree.height() == MAX_DEPTH + 1 and [len(tree), tree[1]] == [2, Tree("VB", ["b"])]
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(trees)
 def test_constraint_allows_every_tree(tree):
     symbols, numbers = symbols_of(tree), symbols_of(tree).encode(tree)

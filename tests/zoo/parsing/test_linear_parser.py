@@ -61,11 +61,16 @@ def test_trained_parser_parses(trained):
     assert to_brackets(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"
 
 
-def test_checkpoint_restores_parser(trained):
+def test_checkpoint_restores_parser(trained, tmp_path):
     loaded = zoo.load(trained.folder / "run/checkpoint")
+    loaded.beam_size, loaded.length_penalty = 1, 0.0
+    loaded.save(tmp_path / "greedy")
+    loaded = zoo.load(tmp_path / "greedy")
+    assert (loaded.beam_size, loaded.length_penalty) == (1, 0.0)
     sentences = [tree.leaves() for tree in trained.readers[1]]
     assert isinstance(loaded, LinearParser)
-    assert loaded.parse(sentences, beam_size=1) == trained.parser.parse(sentences, beam_size=1)
+    assert loaded.parse(sentences) == trained.parser.parse(sentences, beam_size=1)
+    assert all(dict(options)["beam_size"] == 1 for _, _, *options in loaded._compiled)
 
 
 @pytest.mark.parametrize("options", [{}, {"beam_size": 1}, {"beam_size": 1, "constrain": False}])

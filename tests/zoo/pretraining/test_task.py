@@ -169,7 +169,7 @@ def test_command_line(tmp_path, capsys):
     assert "at least one text to evaluate on" in capsys.readouterr().err
     broken = ["--data", str(tmp_path / "train.txt"), "--dev-data", str(tmp_path / "none.txt")]
     assert main(["train", *broken, "--output", str(tmp_path / "b"), *options]) == 2
-    assert "dev texts to select the best checkpoint" in capsys.readouterr().err
+    assert "Most lines of the corpus 'dev' must have an example" in capsys.readouterr().err
 
 
 def test_settings_of_other_tasks_raise(tmp_path):

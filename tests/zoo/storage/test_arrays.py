@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 
+from keras_transformer.training import average_arrays
 from zoo.config import ModelConfig
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import assign_arrays, load_arrays, named_arrays, save_arrays, write_atomically
@@ -181,3 +182,16 @@ def test_missing_and_foreign_files_are_named(tmp_path):
     for name in ("text", "absent"):
         with pytest.raises(ValueError, match=f"{name} is missing, truncated or not a safetensors file"):
             load_arrays(tmp_path / name)
+
+
+def test_a_corrupt_member_of_an_average_is_named(tmp_path):
+    """It does not become part of the mean, and is not left out in silence."""
+    paths = [tmp_path / f"step-{number}.safetensors" for number in range(3)]
+    for number, path in enumerate(paths):
+        save_arrays(path, {"kernel": np.full((2, 3), float(number))})
+    np.testing.assert_array_equal(average_arrays(load_arrays(path)[0] for path in paths)["kernel"], np.ones((2, 3)))
+    whole = paths[1].read_bytes()
+    for harmed in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[:-1], b""):
+        paths[1].write_bytes(harmed)
+        with pytest.raises(ValueError, match="step-1.safetensors (was altered|is missing, truncated)"):
+            average_arrays(load_arrays(path)[0] for path in paths)

@@ -1,5 +1,6 @@
 """Checkpoint folders: reading inverts writing, and damage is detected."""
 
+import errno
 import hashlib
 import json
 import os
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import zoo
-from zoo.storage import checkpoints
+from zoo.storage import arrays, checkpoints
 from zoo.storage.checkpoints import Checkpoint, find, read_card, read_checkpoint, write_checkpoint
 
 FILES = ["card.json", "config.json", "model.safetensors", "vocabulary.model"]
@@ -24,7 +25,7 @@ def checkpoint():
         "bias": np.array([0.0, -0.0, 1e-7, 3.0], "float32"),
     }
     card = {"task": "translation", "name": "Müll & Söhne", "scores": []}
-    return Checkpoint(card, {"hidden_dim": 3}, arrays, b"\x00vocabulary\xff")
+    return Checkpoint(card, {"hidden_dim": 3}, arrays, b"\x00vocabulary\xff", {"labels": ["ä", "b"]})
 
 
 @pytest.fixture
@@ -40,8 +41,10 @@ def contents(folder):
 def test_reading_inverts_writing_bit_for_bit(tmp_path, checkpoint):
     card = write_checkpoint(tmp_path / "new" / "checkpoint", checkpoint)
     found = read_checkpoint(tmp_path / "new" / "checkpoint")
-    assert found.card == card == {**checkpoint.card, "format": 1, "parameters": 40, "files": card["files"]}
+    hashes = {name: card[name] for name in ("files", "card_sha256")}
+    assert found.card == card == {**checkpoint.card, "format": 2, "parameters": 40, **hashes}
     assert found.config == checkpoint.config and found.vocabulary == checkpoint.vocabulary
+    assert found.settings == checkpoint.settings
     assert found.arrays.keys() == checkpoint.arrays.keys()
     for name, array in checkpoint.arrays.items():
         assert found.arrays[name].dtype == np.float32
@@ -89,6 +92,56 @@ def test_nothing_is_overwritten(tmp_path, checkpoint, kind):
         write_checkpoint(target, checkpoint)
     assert before == (contents(target) if target.is_dir() else target.read_bytes())
     assert os.listdir(tmp_path) == ["target"]
+
+
+def test_a_link_that_leads_nowhere_is_not_replaced(tmp_path, checkpoint):
+    target = tmp_path / "target"
+    target.symlink_to(tmp_path / "missing")
+    with pytest.raises(ValueError, match="target exists already, and nothing is overwritten"):
+        write_checkpoint(target, checkpoint)
+    assert os.readlink(target) == str(tmp_path / "missing") and os.listdir(tmp_path) == ["target"]
+
+
+def test_links_to_folders_and_files_are_read(tmp_path, folder, checkpoint):
+    """Caches of other packages hold files as links; folders of results are often links to larger disks."""
+    (tmp_path / "link").symlink_to(folder, target_is_directory=True)
+    (tmp_path / "cache").mkdir()
+    for name in FILES:
+        (tmp_path / "cache" / name).symlink_to(folder / name)
+    for place in (tmp_path / "link", tmp_path / "cache"):
+        assert read_checkpoint(place).vocabulary == checkpoint.vocabulary
+    write_checkpoint(tmp_path / "link" / "inside", checkpoint)
+    assert contents(folder / "inside") == {name: (folder / name).read_bytes() for name in FILES}
+
+
+def test_a_changed_card_replaces_a_link_and_not_its_target(tmp_path, folder):
+    original = (folder / "card.json").read_bytes()
+    (tmp_path / "card").write_bytes(original)
+    (folder / "card.json").unlink()
+    (folder / "card.json").symlink_to(tmp_path / "card")
+    checkpoints.write_card(folder, {**read_card(folder), "name": "other"})
+    assert read_card(folder)["name"] == "other" and (tmp_path / "card").read_bytes() == original
+
+
+@pytest.mark.parametrize("call", ["mkdir", "open"])
+def test_a_read_only_folder_is_named(tmp_path, checkpoint, monkeypatch, call):
+    """Also if the system allows the folder and refuses the files; nothing is left."""
+    real = os.mkdir if call == "mkdir" else open
+
+    def refuse(path, *arguments, **options):
+        if str(path).startswith(str(tmp_path / "disk")):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+        return real(path, *arguments, **options)
+
+    (tmp_path / "disk").mkdir()
+    if call == "mkdir":
+        monkeypatch.setattr(os, "mkdir", refuse)
+    else:
+        monkeypatch.setattr(arrays, "open", refuse, raising=False)
+    with pytest.raises(OSError, match="disk/new could not be written|disk/new.*part/.* could not be written") as caught:
+        write_checkpoint(tmp_path / "disk" / "new", checkpoint)
+    assert caught.value.errno == errno.EROFS and "Read-only file system" in str(caught.value)
+    assert os.listdir(tmp_path / "disk") == []
 
 
 @pytest.mark.parametrize(("call", "at"), [("fsync", 1), ("fsync", 3), ("fsync", 4), ("rename", 1)])
@@ -139,7 +192,7 @@ def test_damaged_files_are_named(folder, name, harm, message):
         (b"[]", "card.json must be an object with `task` and `files`"),
         (b'{"task": "translation"}', "must be an object with `task` and `files`"),
         (b'{"task": "translation", "files": []}', "must be an object with `task` and `files`"),
-        (b'{"task": "translation", "files": {}}', "config.json does not match its hash in card.json"),
+        (b'{"task": "translation", "files": {}}', "card.json must name config.json, model.safetensors and vocabulary"),
     ],
 )
 def test_damaged_cards_are_named(folder, content, message):

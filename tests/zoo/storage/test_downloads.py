@@ -2,8 +2,8 @@
 
 import functools
 import hashlib
+import http.client
 import http.server
-import json
 import pathlib
 import threading
 import types
@@ -22,6 +22,11 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
     def do_GET(self):
         self.server.seen.append((self.path, self.headers.get("Range")))
+        if (target := self.server.redirect) and self.headers["Host"].startswith("127."):
+            self.send_response(302)
+            self.send_header("Location", target + self.path)
+            self.end_headers()
+            return
         content = pathlib.Path(self.directory, self.path.lstrip("/"))
         if not content.exists():
             self.send_error(404)
@@ -33,7 +38,8 @@ class Handler(http.server.SimpleHTTPRequestHandler):
                 self.send_error(416)
                 return
         self.send_response(206 if first else 200)
-        self.send_header("Content-Length", str(len(content) - first))
+        if self.server.lengths:
+            self.send_header("Content-Length", str(len(content) - first))
         self.end_headers()
         cut = self.server.cuts.pop(0) if self.path.endswith(WEIGHTS) and self.server.cuts else None
         self.wfile.write(content[first:][:cut])
@@ -48,7 +54,7 @@ def server(tmp_path, monkeypatch):
     folder = tmp_path / "served"
     write_checkpoint(folder / "task" / "name", Checkpoint({"task": "none"}, {"a": 1}, ARRAYS, b"vocabulary"))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(folder)))
-    server.seen, server.cuts, server.ranges = [], [], True
+    server.seen, server.cuts, server.ranges, server.lengths, server.redirect = [], [], True, True, None
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     base = f"http://127.0.0.1:{server.server_port}"
@@ -85,6 +91,11 @@ def test_unknown_names_are_downloaded_from_the_zoo_address(server, monkeypatch):
     assert_right(find("task/name"))
     with pytest.raises(ValueError, match="task/absent/card.json cannot be downloaded: HTTP 404"):
         find("task/absent")
+
+
+def test_a_server_need_not_state_lengths(server):
+    server.http.lengths = False
+    assert_right(find(server.address))
 
 
 def test_file_addresses(server):
@@ -132,9 +143,9 @@ def test_a_card_can_be_pinned(server):
 
 @pytest.mark.parametrize("name", ["../evil", "/etc/evil", "extra"])
 def test_a_card_names_three_files_and_no_others(server, name):
-    card = json.loads((server.folder / CARD).read_text("utf-8"))
+    card = checkpoints.read_card(server.folder)
     card["files"][name] = card["files"][WEIGHTS]
-    (server.folder / CARD).write_text(json.dumps(card), "utf-8")
+    checkpoints.write_card(server.folder, card)
     with pytest.raises(ValueError, match="must name config.json, model.safetensors and vocabulary.model. Received: .*"):
         find(server.address)
     assert not any(name in path for path, _ in server.http.seen) and installed(server) == []
@@ -150,6 +161,59 @@ def test_an_unreachable_server_is_named(server, monkeypatch):
     monkeypatch.setattr(downloads, "_ATTEMPTS", 1)
     with pytest.raises(ValueError, match="http://127.0.0.1:9/x/card.json cannot be downloaded: .*refused"):
         find("http://127.0.0.1:9/x")
+
+
+def test_a_redirect_to_another_host_is_told(server):
+    server.http.redirect = server.base.replace("127.0.0.1", "localhost")
+    told = r"127.0.0.1 redirects to localhost: http://127.0.0.1:\d+/task/name/card.json is downloaded from .*#sha256="
+    with pytest.warns(UserWarning, match=told) as found:
+        folder = find(server.address)
+    assert len(found) == 1, "one for all files"
+    assert_right(folder)
+    assert find(server.address) == folder, "from the cache without a warning"
+
+
+def test_a_redirect_to_another_host_is_followed_if_the_card_is_pinned(server):
+    """Warnings are errors in the tests."""
+    digest = hashlib.sha256((server.folder / CARD).read_bytes()).hexdigest()
+    server.http.redirect = server.base.replace("127.0.0.1", "localhost")
+    assert_right(find(f"{server.address}#sha256={digest}"))
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_a_redirect_from_https_to_http_is_refused(server, monkeypatch, pinned):
+    """The connection is plain, as if it were the encrypted one."""
+    monkeypatch.setattr(http.client.HTTPSConnection, "connect", http.client.HTTPConnection.connect)
+    fragment = f"#sha256={hashlib.sha256((server.folder / CARD).read_bytes()).hexdigest()}" if pinned else ""
+    server.http.redirect = server.base.replace("127.0.0.1", "localhost")
+    with pytest.raises(
+        ValueError, match="card.json cannot be downloaded: a redirect must lead to https://.*'http://loc"
+    ):
+        find(server.address.replace("http://", "https://") + fragment)
+    assert installed(server) == [] and len(server.http.seen) == 1
+    server.http.redirect = None
+    assert_right(find(server.address.replace("http://", "https://")))
+
+
+def test_a_redirect_to_another_protocol_is_refused(server):
+    server.http.redirect = "ftp://localhost"
+    with pytest.raises(ValueError, match="or stay at http://. Received: 'ftp://localhost/task/name/card.json'"):
+        find(server.address)
+
+
+def test_a_read_only_cache_is_read(server, monkeypatch):
+    """Its lock cannot be taken, as in a container whose image has the checkpoint."""
+    folder = find(server.address)
+
+    def denied(path, wait):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(downloads, "file_lock", denied)
+    assert find(server.address) == folder
+    with pytest.raises(
+        ValueError, match="cache cannot be written to: .*Permission denied.*Set KERAS_TRANSFORMER_CACHE"
+    ):
+        find(f"{server.base}/task/other")
 
 
 def test_concurrent_calls_download_once(server):

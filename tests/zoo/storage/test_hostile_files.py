@@ -1,8 +1,6 @@
 """Damaged or malicious files of checkpoints are refused with the reason, and no code in them runs."""
 
-import contextlib
 import hashlib
-import json
 import pathlib
 import random
 import shutil
@@ -15,7 +13,7 @@ import safetensors.numpy
 
 import zoo
 from keras_transformer import EncoderBlock
-from zoo.storage.checkpoints import FORMAT, read_checkpoint
+from zoo.storage.checkpoints import FORMAT, read_card, read_checkpoint, write_card
 
 TRIES = 60
 
@@ -46,24 +44,15 @@ def test_a_file_truncated_anywhere_is_refused(copy):
 
 def test_a_bit_flipped_anywhere_is_refused(copy):
     rng = random.Random(2)
-    card = copy / "card.json"
     for path in files_of(copy):
         whole = path.read_bytes()
         for _ in range(TRIES):
             place, bit = rng.randrange(len(whole)), 1 << rng.randrange(8)
             path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
-            if path != card:
-                with pytest.raises(ValueError, match=path.name):
-                    read_checkpoint(copy)
-            else:  # A changed letter in a text is not detected: only #sha256 in an address verifies the card.
-                assert_reads_or_refuses(copy)
+            with pytest.raises(ValueError, match=path.name):
+                read_checkpoint(copy)
         path.write_bytes(whole)
     read_checkpoint(copy)
-
-
-def assert_reads_or_refuses(folder):
-    with contextlib.suppress(ValueError):
-        zoo.load(folder)
 
 
 def rehashed(folder, change):
@@ -72,9 +61,9 @@ def rehashed(folder, change):
     arrays = safetensors.numpy.load_file(path)
     change(arrays)
     safetensors.numpy.save_file(arrays, path)
-    card = json.loads((folder / "card.json").read_text("utf-8"))
+    card = read_card(folder)
     card["files"][path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    (folder / "card.json").write_text(json.dumps(card), "utf-8")
+    write_card(folder, card)
 
 
 @pytest.mark.parametrize("change", ["missing", "extra", "shape"])
@@ -94,17 +83,16 @@ def test_arrays_that_do_not_fit_are_named(copy, change):
 
 
 def test_a_newer_format_is_refused(copy):
-    card = json.loads((copy / "card.json").read_text("utf-8"))
-    (copy / "card.json").write_text(json.dumps({**card, "format": FORMAT + 1}), "utf-8")
+    write_card(copy, {**read_card(copy), "format": FORMAT + 1})
     with pytest.raises(ValueError, match="format"):
         zoo.load(copy)
 
 
 @pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "a/../../outside", ".."])
 def test_a_card_with_other_paths_is_refused(copy, name):
-    card = json.loads((copy / "card.json").read_text("utf-8"))
+    card = read_card(copy)
     card["files"][name] = "0" * 64
-    (copy / "card.json").write_text(json.dumps(card), "utf-8")
+    write_card(copy, card)
     with pytest.raises(ValueError, match="card.json"):
         zoo.load(copy)
 
@@ -123,6 +111,21 @@ def test_a_keras_file_with_a_lambda_runs_nothing(tmp_path):
     for place in (path, tmp_path):
         with pytest.raises(ValueError):
             zoo.load(place)
+    assert not marker.exists()
+
+
+def test_a_nested_lambda_runs_nothing(tmp_path):
+    """Inside a wrapper inside a model inside a model."""
+    marker = tmp_path / "ran"
+    inputs = keras.Input((None, 8))
+    steal = keras.layers.Lambda(lambda x, path=str(marker): (open(path, "w").close(), x)[1], output_shape=(8,))
+    wrapped = keras.layers.TimeDistributed(steal)
+    inner = keras.Model(inputs, wrapped(inputs), name="inner")
+    outer = keras.Model(inputs, EncoderBlock(2, 8)(keras.Model(inputs, inner(inputs), name="middle")(inputs)))
+    outer.save(tmp_path / "model.keras")
+    marker.unlink(missing_ok=True)
+    with pytest.raises(ValueError, match="[Ll]ambda"):
+        keras.saving.load_model(tmp_path / "model.keras")
     assert not marker.exists()
 
 

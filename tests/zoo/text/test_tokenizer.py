@@ -12,6 +12,7 @@ import pytest
 import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sentencepiece import sentencepiece_model_pb2
 
 from zoo.text.tokenizer import Tokenizer, train_tokenizer
 
@@ -226,3 +227,10 @@ def test_errors_of_the_reader_are_raised():
 
     with pytest.raises(OSError, match="disk on fire"):
         train_tokenizer(reader(), 400)
+
+
+def test_a_vocabulary_with_a_piece_twice_is_refused(tokenizer):
+    model = sentencepiece_model_pb2.ModelProto.FromString(tokenizer.model)
+    model.pieces[-1].piece = model.pieces[-2].piece
+    with pytest.raises(ValueError, match="must be the bytes of a sentencepiece model"):
+        Tokenizer(model.SerializeToString())

@@ -81,3 +81,9 @@ def test_folders(tmp_path):
 def test_a_vocabulary_needs_its_special_tokens(vocabulary, message):
     with pytest.raises(ValueError, match=message):
         WordPieceTokenizer(vocabulary)
+
+
+def test_a_piece_that_occurs_twice_is_named():
+    """One of its ids would never be used, and FastBertTokenizer of tensorflow-text refuses such a vocabulary."""
+    with pytest.raises(ValueError, match=f"'twice' with the ids {len(PIECES)} and {len(PIECES) + 2}.*rename"):
+        WordPieceTokenizer([*PIECES, "twice", "once", "twice"])

@@ -16,12 +16,14 @@ from zoo.tf.tokenizers import GraphTokenizer
 
 GRAPH = GraphTokenizer(PYTHON)
 JOINTS = [" ", " ", " ", "  ", "\n", "\r\n", "\r", "\n\n", ". ", '." ', "!\u00a0", "?", "… ", "\u2003", "\t", "\x1f"]
+JOINTS += [" . ", "! (", ".\u201c „", ". ", ". ", ". "]
+NAMES = ["Dr", "J", "3", "e.g", "U.S", "Élan", "über", "\ufdd0", "ſt"]
 
 
 def random_text(generator):
     parts = []
     for _ in range(generator.randrange(30)):
-        word = generator.choice([*WORDS, "🙂", "漢字", "\u200b", "x" * 40, ""])
+        word = generator.choice([*WORDS, *NAMES, "🙂", "漢字", "\u200b", "x" * 40, ""])
         parts.append(word + generator.choice(JOINTS))
     return "".join(parts)
 

@@ -9,7 +9,7 @@ import tensorflow as tf
 from fresh_process import last_line
 
 from zoo.limits import Limits
-from zoo.serving.saved_model import CARD
+from zoo.serving.predictor import CARD
 from zoo.translation import alignment, export, task
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
@@ -150,7 +150,7 @@ def test_impossible_exports_are_refused(trained, tmp_path):
     with pytest.raises(ValueError, match="there exists already, and nothing is overwritten"):
         trained.translator.export(tmp_path / "there")
     with pytest.raises(ValueError, match="`num_return` from 1 to `beam_size`"):
-        trained.translator.export(tmp_path / "new", num_return=5)
+        trained.translator.export(tmp_path / "new", beam_size=4, num_return=5)
     with pytest.raises(ValueError, match="`alignments` are between words"):
         trained.translator.export(tmp_path / "new", alignments=True, text=False)
     assert os.listdir(tmp_path) == ["there"] and os.listdir(tmp_path / "there") == ["thesis.txt"]

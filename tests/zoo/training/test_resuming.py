@@ -61,7 +61,7 @@ def test_dropout_is_active_in_these_tests(tmp_path):
     assert np.abs(kernels[0] - kernels[1]).max() > 1e-3
 
 
-@pytest.mark.parametrize("number", [1, 2, 3, 4, 7, 11])
+@pytest.mark.parametrize("number", [1, 3, 7, 11])
 def test_full_disk_raises_and_run_resumes(number, tmp_path, monkeypatch):
     """The disk is full at the n-th written file; with free space, the run resumes with the same result."""
     _, expected = run_interrupted(lambda: make(dropout=0.3), tmp_path / "whole", [])
@@ -91,7 +91,10 @@ def test_finished_run_is_not_trained_again(tmp_path):
 
 def test_state_of_another_model_raises(tmp_path):
     train(make(), whole_batches(), tmp_path)
-    with pytest.raises(ValueError, match="state-0000006.safetensors is the state of another model or optimizer"):
+    with pytest.raises(
+        ValueError,
+        match="state-0000006.safetensors is the state of another model .* has the shape",
+    ):
         Trainer(make_real(dropout=False), CONFIG, tmp_path)
 
 

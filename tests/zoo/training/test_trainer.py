@@ -25,7 +25,8 @@ from zoo.storage.arrays import load_arrays, named_arrays
 from zoo.training.trainer import Trainer, micro_batches, teacher_forced
 
 
-@pytest.mark.parametrize(("micro_batch_tokens", "parts"), [pytest.param(32, 2, marks=pytest.mark.slow), (16, 4)])
+@pytest.mark.parametrize(("micro_batch_tokens", "parts"), [(32, 2), (16, 4)])
+@pytest.mark.slow
 def test_accumulated_updates_equal_whole_updates(micro_batch_tokens, parts, tmp_path):
     """With 4 micro-batches of 6 pairs, one has padding only, which must not count."""
     before = named_arrays(make_real(dropout=False))
@@ -82,6 +83,7 @@ def test_reported_loss_is_mean_over_updates(tmp_path, micro_batch_tokens):
     assert history(tmp_path)[0]["train_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_dropout_is_active_in_training_only(tmp_path):
     def draws(model):
         return [int(np.asarray(v)[1]) for v in model.variables if "seed_generator_state" in v.path]
@@ -180,6 +182,13 @@ def test_log_has_line_for_each_evaluation(tmp_path, capsys):
         "step 4",
         "step 6",
     ]
+
+
+def test_stagnant_score_is_logged(tmp_path, capsys):
+    losses = iter([4.0, 3.0, 2.0, 1.0])
+    train(make(), whole_batches(), tmp_path, lambda model: {"score": 0.5, "dev_loss": next(losses)}, steps=8)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.startswith("warning: in the last 3 evaluations dev_loss fell") for line in lines].count(True) == 1
 
 
 def test_invalid_corpus_raises(tmp_path):

@@ -48,7 +48,8 @@ def test_subword_attention_is_summed_and_averaged(trained):
     model = translator.model
     memory = model.encode(np.array([[*source_ids, 3]]))
     vectors = model.embed(np.array([[2, *target_ids]]))
-    weights = np.asarray(model.decoder.cross_attention_scores(vectors, memory))[0].mean(0)
+    _, scores = model.decoder(vectors, memory, return_attention_scores=True)
+    weights = np.asarray(scores[-1].cross_attention)[0].mean(0)
     [first, middle, last] = translator.tokenizer.words(source_ids)[1]
     words = translator.tokenizer.words(target_ids)[1]
     for row, (start, end) in zip(found.weights, words):

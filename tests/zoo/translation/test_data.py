@@ -9,7 +9,7 @@ import pytest
 from zoo.corpora.encoded_corpus import encode_corpus
 from zoo.corpora.reading import read_lines
 from zoo.text.tokenizer import train_tokenizer
-from zoo.translation.data import ParallelText, TabSeparated, TensorFlowDataset, open_pairs
+from zoo.translation.data import ParallelText, open_pairs
 
 SOURCE = b"one\n\ntwo words\n  \nfour\nb\xffd\nlast"
 TARGET = b"eins\nzwei\n\n\t\nvier\nsechs\nzuletzt\n"
@@ -71,21 +71,21 @@ def test_reading_is_lazy(tmp_path):
 def test_tab_separated_columns(tmp_path, name):
     content = b'one\teins\tCC-BY\nno tab\n\n"two"\tzwei\n\tdrei\nfour\t \n'
     path = write(tmp_path / name, content, name.endswith("gz"))
-    reader = TabSeparated(path)
+    reader = open_pairs(data=path)
     assert list(reader) == [("one", "eins"), ('"two"', "zwei")]
     report = reader.report
     assert (report.missing_column.first, report.both_empty.first) == ([2], [3])
     assert (report.source_empty.first, report.target_empty.first) == ([5], [6])
-    assert list(TabSeparated(path, columns=(1, 0))) == [("eins", "one"), ("zwei", '"two"')]
-    assert list(TabSeparated(path, columns=(2, 0))) == [("CC-BY", "one")]
+    assert list(open_pairs(data=path, columns=(1, 0))) == [("eins", "one"), ("zwei", '"two"')]
+    assert list(open_pairs(data=path, columns=(2, 0))) == [("CC-BY", "one")]
     for columns in ((0, 0), (-1, 0), (0, 1, 2)):
         with pytest.raises(ValueError, match="different numbers from 0"):
-            TabSeparated(path, columns)
+            open_pairs(data=path, columns=columns)
 
 
 def test_encoding_keeps_line_numbers(tmp_path):
     path = write(tmp_path / "a.tsv", b"\n\nshort\tkurz\nvery very very long\tlang\n")
-    reader = TabSeparated(path)
+    reader = open_pairs(data=path)
     corpus = encode_corpus(reader, train_tokenizer(["short kurz"], 300), max_tokens=10)
     reader.report.too_long = corpus.too_long
     assert (len(corpus), corpus.too_long.first) == (1, [4])
@@ -94,13 +94,13 @@ def test_encoding_keeps_line_numbers(tmp_path):
 
 def test_damaged_and_missing_files_raise(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere.tsv, which does not exist"):
-        TabSeparated(tmp_path / "nowhere.tsv")
+        open_pairs(data=tmp_path / "nowhere.tsv")
     with pytest.raises(FileNotFoundError, match="nowhere.de"):
         ParallelText(write(tmp_path / "a", b"x"), tmp_path / "nowhere.de")
     whole = gzip.compress(bytes(range(256)) * 400)
     for damaged in (whole[: len(whole) // 2], whole[:30] + b"\0" * 20 + whole[50:], whole[:2]):
         with pytest.raises(ValueError, match="damaged gzip"):
-            list(TabSeparated(write(tmp_path / "b.gz", damaged)))
+            list(open_pairs(data=write(tmp_path / "b.gz", damaged)))
 
 
 def test_read_lines_keeps_every_line(tmp_path):
@@ -121,7 +121,7 @@ def test_open_pairs(tmp_path):
 
 
 class FakeBuilder:
-    """The part of a tensorflow-datasets builder that `TensorFlowDataset` uses."""
+    """The part of a tensorflow-datasets builder that `open_pairs` uses."""
 
     info = types.SimpleNamespace(
         features={"de": None, "en": None}, supervised_keys=("de", "en"), splits={"train": None}
@@ -156,16 +156,16 @@ def test_tensorflow_dataset(fake_datasets):
     assert reader.report.source_empty.first == [2]
     assert list(open_pairs(data="tfds:some/de-en", languages=("en", "de"))) == [("one", "eins")]
     with pytest.raises(ValueError, match=r"among the features of some: de, en. Received: \('en', 'fr'\)"):
-        TensorFlowDataset("some", ("en", "fr"))
+        open_pairs(data="tfds:some", languages=("en", "fr"))
     with pytest.raises(ValueError, match="Received: 'other': Dataset other not found. See https"):
-        TensorFlowDataset("other")
+        open_pairs(data="tfds:other")
     with pytest.raises(ValueError, match="one of train, or a part of it. Received: 'dev'"):
-        list(TensorFlowDataset("some", split="dev"))
+        list(open_pairs(data="tfds:some", split="dev"))
 
 
 def test_missing_tensorflow_datasets_raises(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(ImportError, match="pip install tensorflow-datasets"):
+    with pytest.raises(ImportError, match="pip install .*tensorflow-datasets"):
         open_pairs(data="tfds:wmt14_translate/de-en")
 
 
@@ -187,7 +187,7 @@ def test_real_tensorflow_dataset(tmp_path):
             yield from ((i, {"de": f"Satz {i} ß", "en": f"line {i}"}) for i in range(5))
 
     ZooTinyTranslate(data_dir=str(tmp_path)).download_and_prepare()
-    reader = TensorFlowDataset("zoo_tiny_translate", ("en", "de"), data_dir=tmp_path)
+    reader = open_pairs(data="tfds:zoo_tiny_translate", languages=("en", "de"), data_dir=tmp_path)
     assert sorted(reader) == [(f"line {i}", f"Satz {i} ß") for i in range(5)]
     assert list(reader) == list(reader)
-    assert len(list(TensorFlowDataset("zoo_tiny_translate", split="train[:40%]", data_dir=tmp_path))) == 2
+    assert len(list(open_pairs(data="tfds:zoo_tiny_translate", split="train[:40%]", data_dir=tmp_path))) == 2

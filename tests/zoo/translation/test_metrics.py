@@ -79,5 +79,5 @@ def test_different_numbers_of_lines_raise(metric, hypotheses, references):
 
 def test_missing_sacrebleu_raises(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)
-    with pytest.raises(ImportError, match="Scores need sacrebleu: pip install"):
+    with pytest.raises(ImportError, match="BLEU needs sacrebleu. Install it: .* -m pip install .sacrebleu"):
         bleu(HYPOTHESES, REFERENCES)

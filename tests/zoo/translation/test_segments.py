@@ -25,7 +25,7 @@ def count(tokenizer, text):
     return len(tokenizer.encode([text])[0])
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(text=TEXTS, max_tokens=st.integers(5, 40))
 def test_segments_are_complete_and_short_enough(tokenizer, text, max_tokens):
     segments = split_text(text, tokenizer, max_tokens)
@@ -62,11 +62,13 @@ def test_splits_at_ends_of_sentences(tokenizer):
     sentences = ["mano tek luri dala.", "pim soba dala!", "kora fes gat mano.", "niva gat mano pim."]
     text = " ".join(sentences)
     longest = max(count(tokenizer, sentence) for sentence in sentences)
-    assert [segment.text for segment in split_text(text, tokenizer, longest)] == sentences
+    for max_tokens in (longest, 1000):
+        assert [segment.text for segment in split_text(text, tokenizer, max_tokens)] == sentences
+    assert split_text(text, tokenizer, 1000, sentences=False) == [Segment(text, "")]
     # As few as possible: two sentences together where they fit.
     pairs = [" ".join(sentences[:2]), " ".join(sentences[2:])]
     longest = max(count(tokenizer, pair) for pair in pairs)
-    assert [segment.text for segment in split_text(text, tokenizer, longest)] == pairs
+    assert [segment.text for segment in split_text(text, tokenizer, longest, sentences=False)] == pairs
 
 
 def test_closing_quotation_marks_stay_with_sentence(tokenizer):

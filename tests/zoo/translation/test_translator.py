@@ -234,7 +234,7 @@ def test_mismatched_sizes_raise(translator):
 
 def test_saved_translator_translates_the_same(translator, sources, tmp_path):
     card = translator.save(tmp_path / "whole")
-    assert card["task"] == "translation" and card["name"] == "invented" and card["max_source_tokens"] == 16
+    assert card["task"] == "translation" and card["name"] == "invented"
     loaded = zoo.load(tmp_path / "whole")
     assert loaded.card == card and loaded.max_source_tokens == 16
     for name, array in named_arrays(loaded.model).items():

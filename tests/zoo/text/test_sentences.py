@@ -1,0 +1,38 @@
+"""Tests of the ends of sentences within a line."""
+
+import pytest
+
+from zoo.text.sentences import split_sentences
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Where is my phone?|I lost it.",
+        "The patient was given 20 mg of aspirin.|He slept.",
+        "Dr. Smith met Mr. J. S. Bach.|They ate.",
+        "Am 3. Mai kam Prof. Dr. Müller.|Er blieb.",
+        "I like e.g. apples, i.e. fruit.|You?",
+        "The U.S. Army came.|It left at 3 p.m. again.",
+        "It costs $5.50.|OK, see version 2.0.",
+        'She said: "Go away!"|Then she left.',
+        '"Why?" he asked.|"Because."',
+        "Er sagte: „Komm her.“|Sie ging.",
+        "Wait...|What?!|¿Qué?|¡Nada!|Sí.",
+        "Они ушли.|Мы остались.",
+        "日本。|東京。",
+        # Lower-cased, tokenised or typed in haste.
+        "a man is here .|a dog is there .",
+        "hi there!|how are you?|fine.|bye",
+        "approx. five people etc. and more",
+        "one line without an end",
+        "",
+    ],
+)
+def test_ends_of_sentences(line):
+    sentences = line.split("|")
+    assert split_sentences(" ".join(sentences)) == sentences
+
+
+def test_space_within_sentences_stays():
+    assert split_sentences("a\u00a0 bc.\u2003 C\td.") == ["a\u00a0 bc.", "C\td."]

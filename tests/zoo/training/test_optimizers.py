@@ -1,0 +1,66 @@
+"""Tests of the optimizer against Kingma and Ba (2015), section 2, in NumPy, with the rates of Vaswani et al. (2017)."""
+
+import types
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from strategies import REPLICAS, mirrored
+
+from zoo.config import TrainingConfig
+from zoo.training.optimizers import make_optimizer
+
+UPDATES = 50
+# Columns of gradients of other sizes: epsilon shows where they are small, the betas where they change.
+SCALES = np.array([1e-8, 1e-6, 1e-3, 1.0])
+
+
+def rate(update, config, hidden_dim):
+    """Computes the learning rate of an update, counted from 1: eq. 3 of Vaswani et al., and a linear cool-down."""
+    peak = config.peak_learning_rate or (hidden_dim * config.warmup_steps) ** -0.5
+    left = config.steps + 1 - update
+    cooling = min(1, left / config.cooldown_steps) if config.cooldown_steps else 1
+    return peak * min(update / config.warmup_steps, (config.warmup_steps / update) ** 0.5) * cooling
+
+
+def adam(gradients, rates, beta_1=0.9, beta_2=0.98, epsilon=1e-9):
+    """Yields the sum of all changes after each update, in the order of operations at the end of section 2."""
+    change, m, v = (np.zeros(gradients.shape[1:]) for _ in range(3))
+    for t, (gradient, alpha) in enumerate(zip(gradients, rates), start=1):
+        m = beta_1 * m + (1 - beta_1) * gradient
+        v = beta_2 * v + (1 - beta_2) * gradient**2
+        change -= alpha * np.sqrt(1 - beta_2**t) / (1 - beta_1**t) * m / (np.sqrt(v) + epsilon)
+        yield change.copy()
+
+
+@pytest.mark.parametrize("accumulation", [1, 3])
+@pytest.mark.parametrize("replicas", [1, REPLICAS])
+@pytest.mark.parametrize("peak", [0.0, 0.02])
+def test_a_run_of_adam_equals_the_equations(accumulation, replicas, peak):
+    """Each update gets the mean over micro-batches of the sum over replicas."""
+    config = TrainingConfig(steps=UPDATES, warmup_steps=10, cooldown_steps=15, peak_learning_rate=peak)
+    random = np.random.default_rng(1)
+    gradients = (random.normal(size=(UPDATES, accumulation, replicas, 3, 4)) * SCALES).astype("float32")
+    model = types.SimpleNamespace(config=types.SimpleNamespace(hidden_dim=64))
+    strategy = mirrored() if replicas > 1 else tf.distribute.get_strategy()
+    with strategy.scope():
+        variable = keras.Variable(np.zeros((3, 4), "float32"))
+        optimizer = make_optimizer(config, model, accumulation)
+        optimizer.build([variable])
+
+    @tf.function
+    def apply(gradient):
+        def replica():
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            optimizer.apply([gradient[number]], [variable])
+
+        strategy.run(replica)
+
+    expected = adam(
+        gradients.astype("float64").sum(axis=2).mean(axis=1), [rate(t, config, 64) for t in range(1, UPDATES + 1)]
+    )
+    for update, after in zip(gradients, expected):
+        for gradient in update:
+            apply(tf.constant(gradient))
+        np.testing.assert_allclose(keras.ops.convert_to_numpy(variable), after, rtol=2e-4, atol=1e-7)

@@ -1,0 +1,128 @@
+"""Ends of sentences within a line, by regular expressions that Python and TensorFlow's RE2 read alike."""
+
+import re
+import unicodedata
+
+# As `\s` of Python. The class has the characters themselves, because the escapes of the two differ.
+SPACE = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+_CLOSING = "[\"'»”’“)\\]]*"
+_OPENING = "[\"'«»„“”‘’(\\[¿¡]*"
+_KEPT = "\ufdd0"  # Stands for a space after an abbreviation; Unicode reserves it for such uses.
+
+# Titles, months, units and the like before which or after which no sentence ends, in English and German.
+_ABBREVIATIONS = [
+    "approx",
+    "appt",
+    "apr",
+    "aug",
+    "ave",
+    "bd",
+    "bzgl",
+    "bzw",
+    "ca",
+    "capt",
+    "cf",
+    "cmdr",
+    "co",
+    "col",
+    "corp",
+    "dec",
+    "dept",
+    "dipl",
+    "dr",
+    "ed",
+    "eds",
+    "etc",
+    "evtl",
+    "exkl",
+    "feb",
+    "fig",
+    "figs",
+    "ft",
+    "gen",
+    "ggf",
+    "gov",
+    "hon",
+    "hr",
+    "hrsg",
+    "inc",
+    "ing",
+    "inkl",
+    "jan",
+    "jr",
+    "lt",
+    "ltd",
+    "maj",
+    "max",
+    "min",
+    "mio",
+    "mr",
+    "mrd",
+    "mrs",
+    "ms",
+    "mt",
+    "mwst",
+    "nov",
+    "nr",
+    "oct",
+    "okt",
+    "op",
+    "pp",
+    "prof",
+    "rep",
+    "resp",
+    "rev",
+    "sen",
+    "sep",
+    "sept",
+    "sgt",
+    "sog",
+    "sr",
+    "st",
+    "str",
+    "tel",
+    "usw",
+    "vgl",
+    "vol",
+    "vols",
+    "vs",
+    "zb",
+    "zzgl",
+]
+
+
+def _ranges(category: str) -> str:
+    """Returns the characters of a Unicode category as the inside of a character class."""
+    points = [p for p in range(128, 0x1F000) if unicodedata.category(chr(p)) == category]
+    firsts = [p for p, before in zip(points, [-1, *points]) if p != before + 1]
+    lasts = [p for p, after in zip(points, [*points[1:], -1]) if p + 1 != after]
+    return "".join(chr(a) if a == b else f"{chr(a)}-{chr(b)}" for a, b in zip(firsts, lasts))
+
+
+_LOWER = "a-z" + _ranges("Ll")
+_OTHER = SPACE[1:-1] + ".,;:!?…。！？؟)\\]}»”’" + _KEPT  # What begins no sentence.
+_LETTER = f"[^{SPACE[1:-1]}0-9.{_KEPT}]"
+# A number may be an ordinal, a letter an initial, and letters with points are abbreviations: 3. Mai, J. S. Bach, e.g.
+_WORDS = f"(?i:{'|'.join(_ABBREVIATIONS)})"
+_BEFORE_POINT = f"(?:{_WORDS}|[0-9]{{1,2}}|{_LETTER}|(?:{_LETTER}{{1,3}}\\.)+{_LETTER}{{1,3}})"
+_ABBREVIATION = f"(^|{SPACE}|{_KEPT}|[\"'«»„“”‘’(\\[])({_BEFORE_POINT}\\.){SPACE}"
+
+# Replacements in order; a line break is the end of a sentence. Those of abbreviations are made twice, for neighbours.
+REPLACEMENTS = [
+    (_KEPT, "\ufffd"),
+    (_ABBREVIATION, rf"\1\2{_KEPT}"),
+    (_ABBREVIATION, rf"\1\2{_KEPT}"),
+    (f"([.!?…。！？؟]{_CLOSING}){SPACE}+({_OPENING}[^{_LOWER}{_OTHER}])", "\\1\n\\2"),
+    (f"({SPACE}[.!?]){SPACE}+([^{_OTHER}])", "\\1\n\\2"),  # Punctuation between spaces, as after tokenisation.
+    (f"([!?]){SPACE}+([{_LOWER}])", "\\1\n\\2"),
+    (f"([{_LOWER}]{{4}}\\.){SPACE}+([{_LOWER}])", "\\1\n\\2"),
+    (_KEPT, " "),
+]
+_COMPILED = [(re.compile(pattern), replacement) for pattern, replacement in REPLACEMENTS]
+
+
+def split_sentences(line: str) -> list[str]:
+    """Splits a line of text, without line breaks, into its sentences; what is no clear end of a sentence is none."""
+    for pattern, replacement in _COMPILED:
+        line = pattern.sub(replacement, line)
+    return line.split("\n")

@@ -1,0 +1,18 @@
+"""Options of the searches of `keras_transformer.decoding` for translations."""
+
+
+def search_options(num_return: int, beam_size: int, length_penalty: float) -> dict:
+    """Returns the `name` of a search, "greedy" for a beam of 1 or "beam", and the options of its function.
+
+    Raises:
+        ValueError: If a number is too small, or `num_return` larger than the beam.
+    """
+    if beam_size < 1 or not 1 <= num_return <= beam_size:
+        raise ValueError(
+            "`beam_size` must be at least 1, and `num_return` from 1 to `beam_size`. "
+            f"Received: beam_size={beam_size}, num_return={num_return}. Change one of both."
+        )
+    if beam_size == 1:
+        return {"name": "greedy"}
+    options = {"beam_size": beam_size, "length_penalty": float(length_penalty), "num_return": num_return}
+    return {"name": "beam", **options}
