@@ -74,6 +74,7 @@ ORDER = [
     "config_values",
     "config",
     "extras",
+    "quiet",
     "limits",
     "storage",
     "text",

@@ -1,5 +1,6 @@
 """What the wheel installs, and what users see beside the Keras 2 project of the same import name."""
 
+import json
 import os
 import pathlib
 import shutil
@@ -53,6 +54,30 @@ def test_the_other_distribution_installed_first_is_reported(tmp_path):
     last = result.stderr.strip().splitlines()[-1]
     assert result.returncode == 1 and last.startswith(f"ImportError: {CONFLICT}")
     assert "keras-transformer 0.40.0" in last and ADVICE in last
+
+
+@pytest.mark.parametrize(
+    "noted, expected",
+    [
+        (None, "pip install --force-reinstall --no-deps FOLDER` with the folder of this package's source"),
+        (
+            {"url": "file:///src/kt.whl", "archive_info": {}},
+            "pip install --force-reinstall --no-deps file:///src/kt.whl`",
+        ),
+        (
+            {"url": "file:///src", "dir_info": {"editable": True}},
+            "pip install --force-reinstall --no-deps --editable file:///src`",
+        ),
+    ],
+)
+def test_advice_names_what_the_package_was_installed_from(tmp_path, noted, expected):
+    add_other_distribution(tmp_path)
+    info = tmp_path / "keras_transformer_zoo-99.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: keras-transformer-zoo\nVersion: 99\n")
+    if noted:
+        (info / "direct_url.json").write_text(json.dumps(noted))
+    assert expected in run(tmp_path, "-c", "import keras_transformer").stderr
 
 
 @pytest.mark.slow

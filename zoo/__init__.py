@@ -6,6 +6,7 @@ import pathlib
 import runpy
 import warnings
 
+from zoo.quiet import quiet_start
 from zoo.storage import checkpoints
 
 # Not imported: that would load Keras, and the package's `__init__.py` may be another project's.
@@ -37,6 +38,8 @@ def load(name_or_folder: str | os.PathLike):
         ValueError: If there is no such checkpoint, its task is unknown, or one of its files is missing or altered.
     """
     checkpoint = checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
+    with quiet_start():
+        import keras  # noqa: F401 (starts the backend)
     task = checkpoint.card["task"]
     if task not in tasks():
         raise ValueError(

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from zoo.config import ClassifierConfig
-from zoo.corpora.labelled_corpus import frame_rows
+from zoo.corpora.labelled_corpus import LabelledCorpus, frame_rows
 from zoo.models.classifier import Classifier
 from zoo.serving.encoder_predictor import EncoderPredictor
 from zoo.serving.predictor import Progress
-from zoo.text.checks import check_texts
+from zoo.text.checks import check_same_length, check_texts, numbers_of
 
 Text = str | Sequence[str]
 
@@ -42,6 +42,13 @@ class TextClassifier(EncoderPredictor):
     def rows(self, texts: Sequence[Text]):
         """Encodes texts for the model; returns ids, segments, and the numbers of the truncated texts."""
         return encode_texts(texts, self.tokenizer, self.model.config.num_texts > 1, self.max_tokens)
+
+    def encode_examples(self, texts: Sequence[Text], labels: Sequence[str]) -> LabelledCorpus:
+        """Encodes texts, or pairs of texts, and their labels; long texts are truncated."""
+        check_same_length(texts=texts, labels=labels)
+        tokens, segments, _ = self.rows(texts)
+        numbers = np.array(numbers_of(labels, self.labels), "int32")
+        return LabelledCorpus(tokens, numbers, {"segment_ids": segments} if self.model.config.num_texts > 1 else {})
 
     def _make_service(self, limits):
         from zoo.tf.predictor_service import ClassificationService

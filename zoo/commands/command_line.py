@@ -14,9 +14,9 @@ from typing import Any
 import rich.console
 import rich.progress
 
-from zoo.commands.quiet import quiet_start
 from zoo.corpora.reading import existing_path, read_byte_lines, read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
+from zoo.quiet import quiet_start
 from zoo.text.terminal import escape_control_characters, join_lines
 
 CORPUS = "data", "columns", "features", "split"  # Arguments of `add_corpus`.
@@ -81,8 +81,8 @@ def add_command(
         resumes: Whether the command, given again, continues an interrupted one.
         backend: Whether Keras is imported before `run`, which takes seconds.
     """
-    text = f"{run.__doc__} {note}".strip().replace("%", "%%")
-    command = commands.add_parser(name, help=text, description=text)
+    text = f"{run.__doc__} {note}".strip()
+    command = commands.add_parser(name, help=text.replace("%", "%%"), description=text)
     command.set_defaults(run=run, check=check, resumes=resumes, backend=backend)
     return command
 
@@ -105,12 +105,25 @@ def add_corpus(command: argparse.ArgumentParser, prefix: str, file: str, columns
         prefix: Prefix of their names: "" or "dev-".
         file, columns, features: Help texts: of the data file, its columns, and the features of a tfds data set.
     """
-    group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
+    group = corpus_group(command, prefix)
     group.add_argument(f"--{prefix}data", required=not prefix, help=f"{file}, gzip or not, or tfds:NAME")
     group.add_argument(f"--{prefix}columns", type=int, nargs="+", help=f"columns of {columns}, from 0")
     group.add_argument(f"--{prefix}features", nargs="+", help=f"of a tfds data set: {features}")
-    group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help="of a tfds data set")
+    add_split(group, prefix)
     return group
+
+
+def corpus_group(command: argparse.ArgumentParser, prefix: str) -> Any:
+    """Adds the group of the arguments of a corpus, whose names start with the prefix: "" or "dev-"."""
+    if prefix:
+        return command.add_argument_group("dev corpus", "Selects the weights; must not overlap the training corpus.")
+    return command.add_argument_group("corpus")
+
+
+def add_split(group: Any, prefix: str) -> None:
+    """Adds the split of a tfds data set to the group of a corpus."""
+    text = "split of a tfds data set, %(default)s by default"
+    group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help=text)
 
 
 def with_log(reader: Any) -> Any:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import zoo
-from zoo.commands.quiet import quiet_start
 from zoo.extras import install_command
+from zoo.quiet import quiet_start
 
 LEAST_FREE = 5e9  # Bytes; a training run of `base` with its checkpoints takes about half of that.
 _SECONDS = 300  # Time limit for one pair of devices.

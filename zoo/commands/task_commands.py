@@ -175,8 +175,9 @@ class TaskCommands:
         self.add_corpus(train, "dev-")
         text = "instead of a dev corpus: the share of the training corpus to hold out, such as 0.02"
         train.add_argument("--dev-share", type=float, help=text)
-        train.add_argument("--recipe", choices=self.recipes, default="small")
-        text = "such as training.steps=500"
+        text = "sizes of the model and settings of the training run, %(default)s by default"
+        train.add_argument("--recipe", choices=self.recipes, default="small", help=text)
+        text = "changes a value of the recipe, such as training.steps=500; may be repeated"
         train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
         first = train.add_mutually_exclusive_group()
         first.add_argument("--vocabulary", help="a vocabulary to use; learned from the corpus by default")
@@ -227,4 +228,5 @@ class TaskCommands:
     def add_checkpoint(self, command: argparse.ArgumentParser) -> None:
         """Adds `--checkpoint`."""
         required = self.default_checkpoint is None
-        command.add_argument("--checkpoint", default=self.default_checkpoint, required=required, help="name or folder")
+        text = "name, folder or address" + ("" if required else "; %(default)s by default")
+        command.add_argument("--checkpoint", default=self.default_checkpoint, required=required, help=text)

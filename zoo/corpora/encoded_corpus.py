@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 from zoo.config import START_ID
-from zoo.corpora.batching import Corpus
+from zoo.corpora.batching import Batch, Corpus
 from zoo.corpora.reports import LineNotes
 from zoo.corpora.token_rows import TokenRows
 from zoo.storage.arrays import atomic_folder, write_atomically, write_errors
@@ -214,3 +214,8 @@ def _map(path, dtype, count):
     if found != expected:
         raise ValueError(f"{path} must have {expected} bytes. Received: {found}. Delete its folder and encode again.")
     return np.memmap(path, dtype, "r", shape=(count,)) if count else np.zeros(0, dtype)
+
+
+def teacher_forced(batch: Batch) -> tuple[Batch, np.ndarray]:
+    """Splits a batch for a decoder, which reads `target[:, :-1]` and predicts `target[:, 1:]`, `[B, T]` each."""
+    return {"source": batch["source"], "target": batch["target"][:, :-1]}, batch["target"][:, 1:]

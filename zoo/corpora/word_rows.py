@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zoo.corpora.labelled_corpus import NO_LABEL, frame_rows
+from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, frame_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.text.checks import check_texts
 from zoo.text.word_characters import word_characters
@@ -40,6 +40,13 @@ def _subwords(words, number, tokenizer):
         if not word.strip():
             raise ValueError(f"No word may be empty. Received: sentences[{number}][{i}]={word!r}.")
     return [ids or [tokenizer.unknown_id] for ids in tokenizer.encode(words)]
+
+
+def labelled_windows(sentences, labels, tokenizer, max_tokens: int, characters: bool) -> LabelledCorpus:
+    """Encodes sentences and the numbers of the labels of their words as windows, with characters if requested."""
+    tokens, places, _ = encode_windows(sentences, tokenizer, max_tokens)
+    features = {"character_ids": window_characters(tokens, places, sentences)} if characters else {}
+    return LabelledCorpus(tokens, window_labels(tokens, places, labels), features)
 
 
 def window_labels(tokens: TokenRows, places, labels: Sequence[Sequence[int]]) -> TokenRows:

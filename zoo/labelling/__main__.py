@@ -1,6 +1,6 @@
 """Command line: `python -m zoo.labelling train | evaluate | tag | export`."""
 
-from zoo.commands.command_line import with_log
+from zoo.commands.command_line import corpus_group, with_log
 from zoo.commands.task_commands import TaskCommands
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import RECIPES
@@ -12,16 +12,14 @@ class LabellingCommands(TaskCommands):
 
     def add_corpus(self, command, prefix=""):
         text = "file with a word and its label per line, and an empty line after each sentence"
-        command.add_argument(f"--{prefix}data", required=not prefix, help=text)
+        group = corpus_group(command, prefix)
+        group.add_argument(f"--{prefix}data", required=not prefix, help=text)
         if prefix:
             return
-        command.add_argument("--columns", type=int, nargs=2, default=(0, -1), help="columns of word and label, from 0")
-        command.add_argument(
-            "--unknown-labels",
-            choices=["error", "wrong"],
-            default="error",
-            help="labels that are not in the training data: an error, or counted as wrong",
-        )
+        text = "columns of word and label, from 0; by default the first and the last"
+        group.add_argument("--columns", type=int, nargs=2, default=(0, -1), help=text)
+        text = "labels that are not in the training data: %(default)s by default, or counted as wrong"
+        group.add_argument("--unknown-labels", choices=["error", "wrong"], default="error", help=text)
 
     def read(self, options, prefix=""):
         path = options.dev_data if prefix else options.data

@@ -3,8 +3,8 @@
 import numpy as np
 
 from zoo.corpora.inspection import inspect_reader, warn_of_header, warn_of_overlap
-from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.word_rows import encode_windows, window_characters, window_labels
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.word_rows import labelled_windows
 from zoo.labelling.data import label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.predictor import WordTagger
@@ -45,7 +45,7 @@ class Labelling(Task):
             raise ValueError("The dev corpus must have sentences to select the best checkpoint. Received: no sentence.")
         return TrainingData(
             (labels, [sentence.words for sentence in sentences]),
-            dev_examples,
+            tuple(dev_examples),
             texts=lambda: (" ".join(sentence.words) for sentence in sentences),
             sizes={"num_labels": len(names)},
             arguments={"labels": names},
@@ -53,11 +53,10 @@ class Labelling(Task):
 
     def encode(self, run, tokenizer):
         labels, words = run.data.train
-        tokens, places, owners = encode_windows(words, tokenizer, run.max_tokens)
-        if len(owners) > len(words):
-            run.log(f"{len(owners) - len(words):,} more windows, as sentences have more than {run.max_tokens} tokens")
-        features = {"character_ids": window_characters(tokens, places, words)} if run.config.character_filters else {}
-        return LabelledCorpus(tokens, window_labels(tokens, places, labels), features)
+        corpus = labelled_windows(words, labels, tokenizer, run.max_tokens, run.config.character_filters > 0)
+        if len(corpus) > len(words):
+            run.log(f"{len(corpus) - len(words):,} more windows, as sentences have more than {run.max_tokens} tokens")
+        return corpus
 
     def examples(self, predictor, data):
         *examples, _ = label_numbers(data, predictor.labels)

@@ -4,7 +4,7 @@ import rich.console
 import rich.table
 
 import zoo
-from zoo.commands.command_line import log, progress_bar, with_log
+from zoo.commands.command_line import corpus_group, log, progress_bar, with_log
 from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
 from zoo.extras import require
@@ -20,8 +20,8 @@ class ParsingCommands(TaskCommands):
         require("Parsing", "nltk")
 
     def add_corpus(self, command, prefix=""):
-        text = "file of trees in brackets, gzip or not" + (", which selects the weights" if prefix else "")
-        command.add_argument(f"--{prefix}data", required=not prefix, help=text)
+        text = "file of trees in brackets, gzip or not"
+        corpus_group(command, prefix).add_argument(f"--{prefix}data", required=not prefix, help=text)
 
     def read(self, options, prefix=""):
         from zoo.parsing.data import TreeReader

@@ -10,8 +10,11 @@ from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
 from zoo.corpora.reading import PathLike, existing_path, read_lines
 from zoo.corpora.reports import Report
 from zoo.corpora.token_rows import TokenRows, append_rows
+from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
 from zoo.parsing.chart import span_number
-from zoo.parsing.trees import Spans, Tree, clean_tree, read_brackets, to_brackets
+from zoo.parsing.trees import Spans, Tree, clean_tree, read_brackets, to_brackets, to_spans
+from zoo.text.checks import numbers_of
+from zoo.text.vocabularies import Vocabulary
 
 NO_CONSTITUENT = ""  # The first label of every chart.
 _REPORT = "{trees:,} trees of {words:,} words", "empty"
@@ -88,13 +91,40 @@ def label_names(trees: Sequence[Spans]) -> tuple[list[str], list[str]]:
     return [NO_CONSTITUENT, *sorted(labels)], sorted({tag for spans in trees for tag in spans.tags})
 
 
+def chart_corpus(
+    words: Sequence[Sequence[str]],
+    trees: Sequence[Tree],
+    tokenizer: Vocabulary,
+    max_tokens: int,
+    labels: Sequence[str],
+    tags: Sequence[str],
+    characters: bool,
+) -> ChartCorpus:
+    """Encodes sentences of at most `max_tokens` tokens, and the charts of their trees.
+
+    Args:
+        words: The words of each sentence, with brackets escaped.
+        trees: The cleaned tree of each sentence.
+        tokenizer, max_tokens: As for `zoo.corpora.word_rows.encode_windows`.
+        labels, tags: The known names.
+        characters: Whether the model reads the characters of the words.
+
+    Raises:
+        ValueError: If a label or tag is not known.
+    """
+    tokens, places, _ = encode_windows(words, tokenizer, max_tokens)
+    features = {"boundary_ids": window_boundaries(tokens, places)}
+    if characters:
+        features["character_ids"] = window_characters(tokens, places, words)
+    return ChartCorpus(tokens, chart_cells([to_spans(tree) for tree in trees], labels, tags), features)
+
+
 def chart_cells(trees: Sequence[Spans], labels: Sequence[str], tags: Sequence[str]) -> TokenRows:
     """Converts trees, whose labels and tags must all be known, to the cells of a `ChartCorpus`."""
-    label_number, tag_number = ({name: i for i, name in enumerate(names)} for names in (labels, tags))
-    rows = [
-        [(*span, label_number[label]) for span, label in spans.labels.items()]
-        + [(i, i, tag_number[tag]) for i, tag in enumerate(spans.tags)]
-        for spans in trees
-    ]
+    rows = []
+    for spans in trees:
+        numbers = numbers_of(spans.labels.values(), labels), numbers_of(spans.tags, tags, "tag")
+        rows.append([(*span, number) for span, number in zip(spans.labels, numbers[0])])
+        rows[-1] += [(i, i, number) for i, number in enumerate(numbers[1])]
     offsets = np.cumsum([0, *map(len, rows)])
     return TokenRows(np.array([cell for row in rows for cell in row], "int32").reshape(-1, 3), offsets)

@@ -8,10 +8,12 @@ from keras import ops
 from keras_transformer.decoding import Hypotheses, beam_search, constrained, greedy_search
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch
+from zoo.corpora.encoded_corpus import EncodedCorpus, teacher_forced
 from zoo.corpora.token_rows import TokenRows
+from zoo.corpora.word_rows import encode_windows
 from zoo.models.seq2seq import Seq2Seq
 from zoo.parsing.linear import Symbols
-from zoo.parsing.sentences import encode_sentences
+from zoo.parsing.sentences import check_trees, encode_sentences, leaves_of
 from zoo.parsing.trees import Tree
 from zoo.serving.predictor import Predictor, Progress
 from zoo.text.tokenizer import Tokenizer
@@ -41,6 +43,7 @@ class LinearParser(Predictor):
     task, model_class, config_class = "parsing", Seq2Seq, ModelConfig
     settings = ("labels", "tags", "max_tokens", "beam_size", "length_penalty")
     fixed_settings = {"parser": "linear"}
+    split, pad_label = staticmethod(teacher_forced), PAD_ID
 
     def __init__(
         self,
@@ -96,6 +99,11 @@ class LinearParser(Predictor):
                 progress(len(chunk))
         return windows.join(original_order(chunks, results))
 
+    def encode_examples(self, trees: Sequence[Tree]) -> EncodedCorpus:
+        """Encodes the sentences of trees and their symbols."""
+        trees = check_trees(trees, self.tokenizer, self.max_tokens)
+        return symbol_corpus(leaves_of(trees), trees, self.tokenizer, self.max_tokens, self.symbols)
+
     def _make_service(self, limits):
         raise ValueError("A linearised parser cannot be exported. Export a span parser, which is better and faster.")
 
@@ -112,6 +120,12 @@ class LinearParser(Predictor):
         if beam_size == 1:
             return greedy_search(step, state, **sizes)
         return beam_search(step, state, **sizes, beam_size=beam_size, length_penalty=length_penalty)
+
+
+def symbol_corpus(words, trees, tokenizer, max_tokens: int, symbols: Symbols) -> EncodedCorpus:
+    """Encodes sentences with the symbols of their trees; arguments as for `zoo.parsing.data.chart_corpus`."""
+    tokens, _, _ = encode_windows(words, tokenizer, max_tokens)
+    return EncodedCorpus(TokenRows.of(strip_special_tokens(tokens)), TokenRows.of([*map(symbols.encode, trees)]))
 
 
 def strip_special_tokens(tokens: TokenRows) -> list[np.ndarray]:

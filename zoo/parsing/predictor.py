@@ -8,7 +8,8 @@ from zoo.config import SpanParserConfig
 from zoo.corpora.word_rows import window_boundaries, window_characters
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
-from zoo.parsing.sentences import encode_sentences
+from zoo.parsing.data import ChartCorpus, chart_corpus
+from zoo.parsing.sentences import check_trees, encode_sentences, leaves_of
 from zoo.parsing.trees import Tree, to_brackets, to_tree
 from zoo.serving.encoder_predictor import PROBES, EncoderPredictor
 from zoo.serving.predictor import Progress, raise_mismatch
@@ -78,6 +79,12 @@ class TreeParser(EncoderPredictor):
                 constituents = {span: self.labels[number] for span, number in numbers if number}
                 trees[row] = to_tree(words, [self.tags[number] for number in row_tags[: len(words)]], constituents)
         return windows.join(trees)
+
+    def encode_examples(self, trees: Sequence[Tree]) -> ChartCorpus:
+        """Encodes the sentences of trees and the labels of all their spans."""
+        trees = check_trees(trees, self.tokenizer, self.max_tokens)
+        names = {"labels": self.labels, "tags": self.tags, "characters": "character_ids" in self.inputs}
+        return chart_corpus(leaves_of(trees), trees, self.tokenizer, self.max_tokens, **names)
 
     def best_labels(self, *inputs):
         """Computes the best label of each span with its score, and the best tag of each word, without compilation.

@@ -3,9 +3,11 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from zoo.corpora.token_rows import TokenRows
 from zoo.corpora.word_rows import encode_windows
-from zoo.parsing.trees import ROOT, Tree, escape_brackets
+from zoo.parsing.trees import ROOT, Tree, clean_tree, escape_brackets
 from zoo.text.vocabularies import Vocabulary
 from zoo.text.words import split_words
 
@@ -53,3 +55,31 @@ def encode_sentences(sentences: Sequence[str | Sequence[str]], tokenizer: Vocabu
     rest = [iter(row) for row in words]
     parts = [[next(rest[owner]) for _ in row] for row, owner in zip(places, owners)]
     return Windows(escaped, parts, tokens, places, owners)
+
+
+def leaves_of(trees: Sequence[Tree]) -> list[list[str]]:
+    """Returns the words of each tree as models read them, with brackets escaped."""
+    return [[escape_brackets(word) for word in tree.leaves()] for tree in trees]
+
+
+def whole_sentences(words: Sequence[Sequence[str]], tokenizer: Vocabulary, max_tokens: int) -> np.ndarray:
+    """Returns the numbers of the sentences that have at most `max_tokens` tokens, special tokens included."""
+    _, _, owners = encode_windows(words, tokenizer, max_tokens)
+    return np.flatnonzero(np.bincount(owners, minlength=len(words)) == 1)
+
+
+def check_trees(trees: Sequence[Tree], tokenizer: Vocabulary, max_tokens: int) -> list[Tree]:
+    """Returns the cleaned trees.
+
+    Raises:
+        ValueError: If a tree has no words, or its sentence more than `max_tokens` tokens.
+    """
+    cleaned = [clean_tree(tree) for tree in trees]
+    whole = {*whole_sentences(leaves_of([tree for tree in cleaned if tree]), tokenizer, max_tokens).tolist()}
+    if None in cleaned or len(whole) < len(cleaned):
+        number = next((i for i, tree in enumerate(cleaned) if tree is None or i not in whole), 0)
+        raise ValueError(
+            f"Each tree must have words, and at most {max_tokens} tokens. Received: trees[{number}] of "
+            f"{len(trees[number].leaves())} words. Leave it out."
+        )
+    return cleaned

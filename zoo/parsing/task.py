@@ -2,24 +2,19 @@
 
 import dataclasses
 
-import numpy as np
-
-from zoo.config import PAD_ID, ModelConfig, Recipe
+from zoo.config import ModelConfig, Recipe
 from zoo.corpora.batching import Corpus
-from zoo.corpora.encoded_corpus import EncodedCorpus
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
-from zoo.corpora.token_rows import TokenRows
-from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters
-from zoo.parsing.data import ChartCorpus, chart_cells, label_names
+from zoo.parsing.data import chart_corpus, label_names
 from zoo.parsing.linear import Symbols
-from zoo.parsing.linear_parser import LinearParser, strip_special_tokens
+from zoo.parsing.linear_parser import LinearParser, symbol_corpus
 from zoo.parsing.metrics import parsing_scores
 from zoo.parsing.predictor import TreeParser
-from zoo.parsing.trees import escape_brackets, to_spans
+from zoo.parsing.sentences import leaves_of, whole_sentences
+from zoo.parsing.trees import to_spans
 from zoo.storage.checkpoints import Checkpoint
 from zoo.training.runs import Run
 from zoo.training.tasks import Evaluation, Task, TrainingData
-from zoo.training.trainer import teacher_forced
 
 _SHORT = 5  # Sentences of at most so many words occur in all corpora.
 
@@ -57,7 +52,7 @@ class Parsing(Task):
             [tuple(tree.leaves()) for tree in corpus if len(tree.leaves()) > _SHORT] for corpus in (trees, dev_trees)
         )
         warn_of_overlap(*leaves, log)
-        words = [[escape_brackets(word) for word in tree.leaves()] for tree in trees]
+        words = leaves_of(trees)
         sizes, arguments = self.names(trees)
         return TrainingData((words, trees), dev_trees, lambda: map(" ".join, words), sizes, arguments)
 
@@ -68,20 +63,15 @@ class Parsing(Task):
 
     def encode(self, run, tokenizer):
         words, trees = run.data.train
-        _, _, owners = encode_windows(words, tokenizer, run.max_tokens)
-        whole = np.flatnonzero(np.bincount(owners, minlength=len(words)) == 1)
+        whole = whole_sentences(words, tokenizer, run.max_tokens)
         if len(whole) < len(words):
             run.log(f"left out: {len(words) - len(whole):,} sentences of more than {run.max_tokens} tokens")
-        kept = [words[i] for i in whole]
-        tokens, places, _ = encode_windows(kept, tokenizer, run.max_tokens)
-        return self.corpus(run, tokens, places, kept, [trees[i] for i in whole])
+        kept = [words[i] for i in whole], [trees[i] for i in whole], tokenizer, run.max_tokens
+        return self.corpus(run, *kept)
 
-    def corpus(self, run: Run, tokens: TokenRows, places: list, words: list, trees: list) -> Corpus:
-        """Encodes sentences, given as words, tokens and positions of first subwords, with their trees."""
-        features = {"boundary_ids": window_boundaries(tokens, places)}
-        if run.config.character_filters:
-            features["character_ids"] = window_characters(tokens, places, words)
-        return ChartCorpus(tokens, chart_cells([to_spans(tree) for tree in trees], **run.data.arguments), features)
+    def corpus(self, run: Run, *sentences) -> Corpus:
+        """Encodes sentences with their trees; the arguments are the first ones of `chart_corpus`."""
+        return chart_corpus(*sentences, **run.data.arguments, characters=run.config.character_filters > 0)
 
     def examples(self, predictor, data):
         trees = [*data]
@@ -102,7 +92,6 @@ class LinearParsing(Parsing):
 
     predictor_class = LinearParser
     unused = ("token_dropout", "frozen_layers", "layer_decay", "lora_rank")
-    split, pad_label = staticmethod(teacher_forced), PAD_ID
     dev_options = {"beam_size": 1}
 
     def check(self, recipe, initial):
@@ -120,9 +109,8 @@ class LinearParsing(Parsing):
     def model_config(self, run):
         return dataclasses.replace(run.config, vocabulary_size=self.symbols(run).size)
 
-    def corpus(self, run, tokens, places, words, trees):
-        targets = map(self.symbols(run).encode, trees)
-        return EncodedCorpus(TokenRows.of(strip_special_tokens(tokens)), TokenRows.of([*targets]))
+    def corpus(self, run, *sentences):
+        return symbol_corpus(*sentences, self.symbols(run))
 
     def symbols(self, run: Run) -> Symbols:
         """Returns the symbols of the trees, whose numbers follow those of the vocabulary."""

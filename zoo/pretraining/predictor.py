@@ -1,16 +1,19 @@
 """The predictor of masked tokens."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from keras import ops
 
 from zoo.config import EncoderConfig
 from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.batching import length_sorted_chunks
-from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, frame_rows, split_labels
 from zoo.corpora.token_rows import TokenRows
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.serving.encoder_predictor import PROBES
 from zoo.serving.predictor import Predictor, raise_mismatch
+from zoo.text.checks import check_texts
 from zoo.text.vocabularies import Vocabulary
 
 
@@ -24,11 +27,24 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
 
     task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
     settings = ("max_tokens",)
+    split = staticmethod(lambda batch: batch)  # The labels follow from the masks.
     inputs, batch_tokens = ("token_ids",), 16_384
 
     def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
         Predictor.__init__(self, model, tokenizer, card)
         PretrainedEncoder.__init__(self, model, tokenizer, max_tokens)
+
+    def examples(self, texts: Sequence[str], batch_size: int = 32, shuffle: bool = True, seed: int = 0):
+        """Encodes texts and masks some of their tokens for `model.fit`; see `Predictor.examples`."""
+        from zoo.tf.masking import TokenMasker
+
+        batches = super().examples(texts, batch_size=batch_size, shuffle=shuffle, seed=seed)
+        masker = TokenMasker(self.tokenizer, seed)
+        return batches.enumerate().map(lambda number, batch: split_labels(masker(batch["token_ids"], number)))
+
+    def encode_examples(self, texts: Sequence[str]) -> LabelledCorpus:
+        """Encodes texts; long ones are split into several rows."""
+        return LabelledCorpus(encode_rows(check_texts(texts), self.tokenizer, self.max_tokens))
 
     def predict_masked(self, rows: TokenRows, masker) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Predicts the tokens of some rows that `masker`, a `zoo.tf.masking.TokenMasker`, masks.
@@ -62,3 +78,10 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
         found, expected = signature(text=PROBES)["embeddings"].numpy(), self.embed(PROBES)
         if not np.allclose(found, expected, rtol=0, atol=1e-4):
             raise_mismatch("encoder", PROBES, expected, found)
+
+
+def encode_rows(texts, tokenizer: Vocabulary, max_tokens: int) -> TokenRows:
+    """Encodes texts as rows of at most `max_tokens` tokens, special tokens included; long texts get several rows."""
+    room = max_tokens - 2
+    parts = [[ids[i : i + room]] for ids in tokenizer.encode([*texts]) for i in range(0, len(ids), room)]
+    return frame_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]

@@ -3,10 +3,8 @@
 import numpy as np
 
 from zoo.corpora.inspection import inspect_reader
-from zoo.corpora.labelled_corpus import LabelledCorpus, frame_rows
-from zoo.corpora.token_rows import TokenRows
-from zoo.pretraining.predictor import MaskedEncoder
-from zoo.text.vocabularies import Vocabulary
+from zoo.corpora.labelled_corpus import LabelledCorpus
+from zoo.pretraining.predictor import MaskedEncoder, encode_rows
 from zoo.training.scores import SEED, bootstrap_scores
 from zoo.training.tasks import Evaluation, Task, TrainingData
 
@@ -23,15 +21,15 @@ class Pretraining(Task):
     unused = ("token_dropout",)
 
     def read(self, recipe, train, dev, log):
-        counts = [sum(1 for _ in corpus) for corpus in (train, dev)]
+        texts, count = [*dev], sum(1 for _ in train)
         for corpus, name in ((train, "train"), (dev, "dev")):
             inspect_reader(corpus, name, log)
-        if not all(counts):
+        if not (texts and count):
             raise ValueError(
                 "There must be training texts, and dev texts to select the best checkpoint. Received: none in one of "
                 "the corpora. Check the files."
             )
-        return TrainingData(train, dev, lambda: train)
+        return TrainingData(train, texts, lambda: train)
 
     def encode(self, run, tokenizer):
         rows, train = encode_rows(run.data.train, tokenizer, run.max_tokens), run.data.train
@@ -66,13 +64,6 @@ class Pretraining(Task):
         signatures = dict.fromkeys(metrics, f"tokens:{gold.size}|masked:15%")
         scores = bootstrap_scores(signatures, values, gold.size, resamples)
         return Evaluation(scores, gold, predicted, -float(log_probabilities.mean()))
-
-
-def encode_rows(texts, tokenizer: Vocabulary, max_tokens: int) -> TokenRows:
-    """Encodes texts as rows of at most `max_tokens` tokens, special tokens included; long texts get several rows."""
-    room = max_tokens - 2
-    parts = [[ids[i : i + room]] for ids in tokenizer.encode([*texts]) for i in range(0, len(ids), room)]
-    return frame_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]
 
 
 _task = Pretraining()

@@ -5,13 +5,14 @@ import errno
 import os
 import pathlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
 
 from zoo.config_values import from_dict, to_dict
-from zoo.corpora.batching import next_power_of_two
+from zoo.corpora.batching import Batch, Corpus, next_power_of_two
+from zoo.corpora.labelled_corpus import NO_LABEL, split_labels
 from zoo.limits import Limits
 from zoo.models.compiling import compile_function
 from zoo.serving.origin import Origin
@@ -39,6 +40,8 @@ class Predictor:
         settings: Arguments of the constructor that are attributes of the same name, decide answers, and are saved.
         fixed_settings: Settings that are the same for all predictors of the class, and tell it from others of its task.
         jit_compile: Whether XLA compiles the functions of the model, as always on JAX.
+        split: Splits a batch of a corpus into what the model reads and what it predicts: `batch -> (inputs, labels)`.
+        pad_label: Label of padding, which has no weight in the loss.
     """
 
     task: str
@@ -47,10 +50,38 @@ class Predictor:
     settings: tuple[str, ...] = ()
     fixed_settings: Mapping[str, Any] = {}
     jit_compile: bool = False
+    split: Callable[[Batch], tuple[Batch, Any]] = staticmethod(split_labels)
+    pad_label: int = NO_LABEL
 
     def __init__(self, model: keras.Model, tokenizer: Vocabulary, card: dict | None = None):
         self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
         self._compiled, self._origin = {}, None
+
+    def examples(self, *inputs: Sequence, batch_size: int = 32, shuffle: bool = True, seed: int = 0):
+        """Encodes texts and what the model has to predict for them as a `tf.data.Dataset` for `model.fit`.
+
+        The loss is `keras_transformer.training.TokenCrossEntropy(pad_id=predictor.pad_label)`, or one of Keras if each
+        text has one label.
+
+        Args:
+            inputs: As for `encode_examples`.
+            batch_size: Number of texts of a batch.
+            shuffle: Whether the order is random, and another one in each epoch.
+            seed: Seed of the order.
+
+        Returns:
+            A dataset of pairs (inputs of the model by name, labels), as padded integer arrays.
+
+        Raises:
+            ValueError: If the lists differ in length, are empty, or have invalid elements.
+        """
+        from zoo.tf.pipeline import shuffled_dataset
+
+        return shuffled_dataset(self.encode_examples(*inputs), batch_size, shuffle, seed).map(self.split)
+
+    def encode_examples(self, *inputs: Sequence) -> Corpus:
+        """Encodes texts and what the model has to predict for them; the arguments differ between tasks."""
+        raise NotImplementedError
 
     def compiled(self, function: Callable, jit_compile: bool = False, **options: Any) -> Callable:
         """Compiles the method `function(*tensors, **options)`, which reads the model, once for the same options.

@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from zoo.config import TaggerConfig
-from zoo.corpora.word_rows import encode_windows, window_characters
+from zoo.corpora.labelled_corpus import LabelledCorpus
+from zoo.corpora.word_rows import encode_windows, labelled_windows, window_characters
 from zoo.models.tagger import Tagger
 from zoo.serving.encoder_predictor import EncoderPredictor
 from zoo.serving.predictor import Progress
+from zoo.text.checks import check_same_length, numbers_of
 
 
 class WordPredictor(EncoderPredictor):
@@ -42,6 +44,15 @@ class WordPredictor(EncoderPredictor):
     def word_labels(self, sentences: Sequence[Sequence[str]], progress: Progress = None) -> list[list[str]]:
         """Predicts the label of each word; arguments and errors as for `probabilities`."""
         return [[self.labels[i] for i in rows.argmax(-1)] for rows in self.probabilities(sentences, progress)]
+
+    def encode_examples(self, sentences: Sequence[Sequence[str]], labels: Sequence[Sequence[str]]) -> LabelledCorpus:
+        """Encodes sentences and the labels of their words; long sentences are split into windows."""
+        check_same_length(sentences=sentences, labels=labels)
+        for number, (words, row) in enumerate(zip(sentences, labels)):
+            check_same_length(**{f"sentences[{number}]": words, f"labels[{number}]": row})
+        numbers = [numbers_of(row, self.labels) for row in labels]
+        characters = "character_ids" in self.inputs
+        return labelled_windows(sentences, numbers, self.tokenizer, self.max_tokens, characters)
 
     def _make_service(self, limits):
         from zoo.tf.predictor_service import LabellingService

@@ -1,6 +1,6 @@
-"""Checks of texts that callers pass."""
+"""Checks of texts and labels that callers pass."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 
 def check_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
@@ -17,3 +17,24 @@ def check_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
             raise ValueError(f"`{name}` must be a list of strings. Received: {name}[{i}]={text!r}.")
     # A lone surrogate cannot be encoded; it is replaced, so that the other texts are still processed.
     return [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+
+
+def check_same_length(**lists: Sequence) -> None:
+    """Raises `ValueError` if two lists, given by their names, differ in length."""
+    (first, one), (second, other) = lists.items()
+    if len(one) != len(other):
+        raise ValueError(
+            f"`{first}` and `{second}` must have the same length. Received: {len(one):,} and {len(other):,} elements."
+        )
+
+
+def numbers_of(labels: Iterable[str], names: Sequence[str], kind: str = "label") -> list[int]:
+    """Returns the number of each label, its place in `names`.
+
+    Raises:
+        ValueError: If `names` does not contain a label; the message contains it.
+    """
+    labels, numbers = list(labels), {name: number for number, name in enumerate(names)}
+    if unknown := [label for label in labels if label not in numbers]:
+        raise ValueError(f"Each {kind} must be one of {', '.join(names)}. Received: {unknown[0]!r}.")
+    return [numbers[label] for label in labels]

@@ -6,6 +6,39 @@ import typing
 import numpy as np
 import tensorflow as tf
 
+from zoo.corpora.batching import Corpus
+
+
+def shuffled_dataset(corpus: Corpus, batch_size: int, shuffle: bool, seed: int) -> tf.data.Dataset:
+    """Returns the batches `corpus.gather` of a corpus, of `batch_size` rows each and as wide as the longest of them.
+
+    Args:
+        corpus: The corpus.
+        batch_size: Number of rows of a batch; the last one may have fewer.
+        shuffle: Whether the order of the rows is random, and another one in each epoch.
+        seed: Seed of the order.
+
+    Raises:
+        ValueError: If the corpus is empty.
+    """
+    lengths = corpus.lengths()
+    if not len(lengths[0]):
+        raise ValueError("There must be at least one example. Received: none.")
+    rows = tf.data.Dataset.range(len(lengths[0]))
+    rows = rows.shuffle(len(lengths[0]), seed=seed) if shuffle else rows
+
+    def gather(numbers):
+        return corpus.gather(numbers, [int(side[numbers].max()) for side in lengths], 0)
+
+    first = gather(np.arange(1))
+    names, dtypes = [*first], [array.dtype for array in first.values()]
+
+    def batch(numbers):
+        tensors = tf.numpy_function(lambda numbers: [*gather(numbers).values()], [numbers], dtypes)
+        return {name: tf.ensure_shape(ids, [None] * first[name].ndim) for name, ids in zip(names, tensors)}
+
+    return rows.batch(batch_size).map(batch).prefetch(2)
+
 
 def training_dataset(examples: typing.Iterable, prefetch: int = 4) -> tf.data.Dataset:
     """Converts examples, structures of arrays of constant ranks and types, to a dataset that prefetches in a thread.

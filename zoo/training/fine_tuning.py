@@ -1,20 +1,28 @@
 """Fine-tuning: weights of another model to start from, frozen layers, LoRA."""
 
 import dataclasses
-from typing import Any
+from typing import Any, TypeVar
 
 import keras
 
 from keras_transformer.training import enable_lora
-from zoo.config import EncoderConfig, TrainingConfig
+from zoo.config import TrainingConfig, TransformerConfig
 from zoo.storage.arrays import assign_arrays, named_arrays
 
+Config = TypeVar("Config", bound=TransformerConfig)
 
-def copy_encoder_config(initial: Any, config: EncoderConfig) -> EncoderConfig:
-    """Returns the configuration with the encoder of a trained model; only dropout rates stay those of `config`."""
+
+def copy_config(initial: Any, config: Config, copied: type[Config]) -> Config:
+    """Returns the configuration with the sizes of a trained model; only dropout rates stay those of `config`.
+
+    Args:
+        initial: The predictor of the trained model; None for none.
+        config: Configuration of the new model.
+        copied: Class whose fields are copied: that of the part that both models share.
+    """
     if initial is None:
         return config
-    names = [field.name for field in dataclasses.fields(EncoderConfig) if not field.name.endswith("dropout")]
+    names = [field.name for field in dataclasses.fields(copied) if not field.name.endswith("dropout")]
     return dataclasses.replace(config, **{name: getattr(initial.model.config, name) for name in names})
 
 

@@ -1,7 +1,6 @@
 """Training runs: their data, folder, vocabulary and corpus, training, and the choice of the final weights."""
 
 import dataclasses
-import hashlib
 import json
 import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -218,7 +217,7 @@ def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tu
         return task.dev_figures(predictor, run)
 
     with folder_lock(run.folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
-        trainer = Trainer(model, settings, run.folder / "training", evaluate, task.split, task.pad_label)
+        trainer = Trainer(model, settings, run.folder / "training", evaluate, predictor.split, predictor.pad_label)
         if trainer.step:
             run.log(f"continuing from step {trainer.step:,} of {settings.steps:,}")
         stream = BatchStream(
@@ -249,35 +248,6 @@ def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tu
         run.log(f"{name} weights: score {scores[name]:.2f}")
     chosen = max(scores, key=scores.get)
     return chosen, candidates[chosen]
-
-
-def check_corpus(corpus: Corpus, folder: pathlib.Path) -> None:
-    """Writes the digest of the corpus to the folder of a training run, or compares it with the one written there.
-
-    Raises:
-        ValueError: If the run was started with another corpus.
-    """
-    path, digest = folder / "corpus.sha256", _digest(corpus)
-    if not path.exists():
-        write_atomically(path, f"{digest} {len(corpus)}".encode())
-        return
-    started, _, rows = path.read_text("utf-8").partition(" ")
-    if started != digest:
-        rows = f" of {int(rows):,} examples" if rows else ""
-        raise ValueError(
-            f"The training run in {folder} was started with another corpus{rows}. Received: {len(corpus):,} examples. "
-            "Use that corpus to resume it, or another folder; nothing was changed."
-        )
-
-
-def _digest(corpus):
-    """Computes the SHA-256 of all arrays of a corpus; prepared corpora have it stored."""
-    if hasattr(corpus, "digest"):
-        return corpus.digest
-    digest = hashlib.sha256()
-    for array in corpus.arrays():
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.hexdigest()
 
 
 def _without_micro_batches(recipe):

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
-from zoo.config import Recipe
+from zoo.config import EncoderConfig, Recipe
 from zoo.config_values import to_dict
 from zoo.corpora.batching import BatchStream, Corpus
-from zoo.corpora.labelled_corpus import NO_LABEL, SampledRows, TokenDropout, split_labels
+from zoo.corpora.labelled_corpus import SampledRows, TokenDropout
 from zoo.distribution.current import current_workers
 from zoo.serving.predictor import Predictor, Progress
 from zoo.storage.arrays import assign_arrays
@@ -20,13 +20,13 @@ from zoo.storage.checkpoints import Checkpoint
 from zoo.text.tokenizer import SampledTokenizer, Tokenizer
 from zoo.text.vocabularies import Vocabulary
 from zoo.training import fine_tuning
+from zoo.training.digests import check_corpus, check_dev
 from zoo.training.finishing import check_model, write_result
 from zoo.training.progress import regular_lines
 from zoo.training.runs import (
     Log,
     Run,
     TrainingData,
-    check_corpus,
     check_settings,
     prepare_folder,
     run_vocabulary,
@@ -34,7 +34,6 @@ from zoo.training.runs import (
     write_recipe,
 )
 from zoo.training.scores import Score
-from zoo.training.trainer import Split
 
 
 class Evaluation(NamedTuple):
@@ -54,15 +53,12 @@ class Task:
         scores: The valid values of `training.score`, each with the metric that it stands for: "loss", or the name of a
             `Score`.
         unused: Fields of `TrainingConfig` that have no effect in the task.
-        split, pad_label: As for `zoo.training.trainer.Trainer`.
         dev_options: Options of `score` during training.
     """
 
     predictor_class: type[Predictor]
     scores: Mapping[str, str]
     unused: tuple[str, ...] = ()
-    split: Split = staticmethod(split_labels)
-    pad_label: int = NO_LABEL
     dev_options: Mapping[str, Any] = {}
 
     def read(self, recipe: Recipe, train: Any, dev: Any, log: Log) -> TrainingData:
@@ -145,8 +141,8 @@ class Task:
                 same for any number of devices, and a run may resume on another number.
 
         Raises:
-            ValueError: If `folder` holds other files, its run was started with another recipe, vocabulary or corpus,
-                or a corpus or `initial` does not match the task.
+            ValueError: If `folder` holds other files, its run was started with another recipe, vocabulary, corpus or
+                dev set, or a corpus or `initial` does not match the task.
         """
         settings = recipe.training
         self.check(recipe, initial)
@@ -158,6 +154,7 @@ class Task:
         run = Run(recipe, data, vocabulary, folder, initial, log)
         run.recipe = dataclasses.replace(recipe, model=self.model_config(run))
         check_model(folder, run.config)
+        check_dev(data.dev, folder)
         with regular_lines(log, lambda: "encoding the training corpus"):
             corpus = self.encode(run, vocabulary)
         check_corpus(corpus, folder)
@@ -209,7 +206,7 @@ class Task:
 
     def model_config(self, run: Run) -> Any:
         """Returns the configuration of the model, with the sizes that follow from the data."""
-        config = fine_tuning.copy_encoder_config(run.initial, run.config)
+        config = fine_tuning.copy_config(run.initial, run.config, EncoderConfig)
         return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size, **run.data.sizes)
 
     def make_predictor(self, model: keras.Model, card: Mapping | None, run: Run) -> Predictor:

@@ -14,6 +14,7 @@ import numpy as np
 
 from keras_transformer.training import TokenCrossEntropy, average_arrays, prepare_replicas
 from zoo.config import PAD_ID, TrainingConfig
+from zoo.corpora.encoded_corpus import teacher_forced
 from zoo.distribution.current import current_workers
 from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_atomically
 from zoo.training.advice import stagnant_score
@@ -28,11 +29,6 @@ from zoo.training.stopping import StopSignals, TrainingStopped
 
 Evaluate = Callable[[keras.Model], Mapping[str, float]]
 Split = Callable[[Mapping[str, np.ndarray]], tuple[Mapping[str, np.ndarray], np.ndarray]]
-
-
-def teacher_forced(batch: Mapping[str, np.ndarray]) -> tuple[dict, np.ndarray]:
-    """Splits a batch for a decoder, which reads `target[:, :-1]` and predicts `target[:, 1:]`, `[B, T]` each."""
-    return {"source": batch["source"], "target": batch["target"][:, :-1]}, batch["target"][:, 1:]
 
 
 class Trainer:

@@ -5,6 +5,7 @@ import pathlib
 import sys
 
 import zoo
+from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, check_writable, given_arguments, log, progress_bar, with_log
 from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
@@ -22,15 +23,18 @@ class TranslationCommands(TaskCommands):
     def add_commands(self, commands):
         vocabulary = self.add_command(commands, "vocabulary", self.run_vocabulary, backend=False)
         self.add_corpus(vocabulary)
-        vocabulary.add_argument("--size", type=int, default=8000, help="number of pieces")
+        vocabulary.add_argument("--size", type=int, default=8000, help="number of pieces, %(default)s by default")
         vocabulary.add_argument("--output", required=True, help="file to write")
 
         prepare = self.add_command(commands, "prepare", self.run_prepare, resumes=True, backend=False)
         self.add_corpus(prepare)
         prepare.add_argument("--vocabulary", required=True, help="file that the command `vocabulary` wrote")
-        prepare.add_argument("--max-tokens", type=int, default=256, help="longer pairs are left out; 0 leaves out none")
-        prepare.add_argument("--shard-pairs", type=int, default=250_000, help="pairs that are read for each shard")
-        prepare.add_argument("--processes", type=int, default=0, help="processes that encode; 0 for one for each core")
+        text = "longer pairs are left out, 0 leaves out none; %(default)s by default"
+        prepare.add_argument("--max-tokens", type=int, default=256, help=text)
+        text = "pairs that are read for each shard, %(default)s by default"
+        prepare.add_argument("--shard-pairs", type=int, default=250_000, help=text)
+        text = "processes that encode; %(default)s, the default, for one for each core"
+        prepare.add_argument("--processes", type=int, default=0, help=text)
         prepare.add_argument("--output", required=True, help="folder to write")
         super().add_commands(commands)
 
@@ -46,7 +50,7 @@ class TranslationCommands(TaskCommands):
         check_writable(options.output if command == "vocabulary" else getattr(options, "hypotheses", None))
 
     def add_corpus(self, command, prefix=""):
-        group = command.add_argument_group(f"{prefix or 'training '}corpus".replace("-", " "))
+        group = command_line.corpus_group(command, prefix)
         group.add_argument(f"--{prefix}source", help="text file, a sentence a line, gzip or not")
         group.add_argument(f"--{prefix}target", help="its translation, line for line")
         text = "instead: a tab-separated file, tfds:NAME or, for training, a folder of the command `prepare`"
@@ -54,7 +58,7 @@ class TranslationCommands(TaskCommands):
         text = "source and target column, from 0; 0 1 by default"
         group.add_argument(f"--{prefix}columns", type=int, nargs=2, help=text)
         group.add_argument(f"--{prefix}languages", nargs=2, help="source and target feature of a tfds data set")
-        group.add_argument(f"--{prefix}split", default="validation" if prefix else "train", help="of a tfds data set")
+        command_line.add_split(group, prefix)
 
     def read(self, options, prefix=""):
         return with_log(open_pairs(**given_arguments(options, _CORPUS, prefix)))
@@ -65,7 +69,8 @@ class TranslationCommands(TaskCommands):
         return ShardedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
 
     def add_train(self, command):
-        command.add_argument("--tokenize", default="13a", help="sacrebleu's tokeniser; none for text tokenised already")
+        text = "tokeniser of sacrebleu, %(default)s by default; none for text tokenised already"
+        command.add_argument("--tokenize", default="13a", help=text)
         command.add_argument("--lowercase", action="store_true", help="score without case")
 
     def card(self, options):
@@ -79,13 +84,14 @@ class TranslationCommands(TaskCommands):
 
     def add_predict(self, command):
         _add_search(command)
-        command.add_argument("--n-best", type=int, default=1, help="translations of each line, with their scores")
+        text = "translations of each line, with their scores if there are several; %(default)s by default"
+        command.add_argument("--n-best", type=int, default=1, help=text)
         command.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
 
     def add_export(self, command):
         _add_search(command)
         self.add_corpus(command)
-        command.add_argument("--n-best", type=int, default=1, help="translations of each text")
+        command.add_argument("--n-best", type=int, default=1, help="translations of each text, %(default)s by default")
         command.add_argument("--alignments", action="store_true", help="word alignments as well")
         command.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
 

@@ -13,11 +13,11 @@ from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, s
 from keras_transformer.training.losses import smoothed_cross_entropy
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch, token_batches
-from zoo.corpora.encoded_corpus import encode_corpus
+from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus, teacher_forced
 from zoo.limits import with_check
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
-from zoo.text.checks import check_texts
+from zoo.text.checks import check_same_length, check_texts
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, align_words, attention_function
 from zoo.translation.search_options import search_options
@@ -48,6 +48,7 @@ class Translator(Predictor):
 
     task, model_class, config_class = "translation", Seq2Seq, ModelConfig
     settings = ("max_source_tokens", "beam_size", "length_penalty", "split_sentences")
+    split, pad_label = staticmethod(teacher_forced), PAD_ID
     max_extra_tokens = 50  # Limit of the length of a translation beyond its source: Vaswani et al. (2017), 6.1.
 
     def __init__(
@@ -142,6 +143,12 @@ class Translator(Predictor):
             return search(source, limits, keras.random.uniform(shape, dtype="float32", seed=generator))
 
         return [candidates[0].text for candidates in self.decode(texts, seeded, 1)]
+
+    def encode_examples(self, sources: Sequence[str], targets: Sequence[str]) -> EncodedCorpus:
+        """Encodes texts and their translations."""
+        sources, targets = check_texts(sources, "sources"), check_texts(targets, "targets")
+        check_same_length(sources=sources, targets=targets)
+        return encode_corpus(zip(sources, targets), self.tokenizer, min_pairs=0)
 
     def loss(self, pairs: Sequence[tuple[str, str]]) -> float:
         """Computes the mean cross entropy per token of the targets of pairs (source, target), end tokens included."""

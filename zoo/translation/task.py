@@ -7,14 +7,15 @@ import shutil
 
 import numpy as np
 
-from zoo.config import PAD_ID
+from zoo.config import ModelConfig
 from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
 from zoo.corpora.sharded_corpus import ShardedCorpus
-from zoo.training.runs import check_corpus, check_settings
+from zoo.training import fine_tuning
+from zoo.training.digests import check_corpus
+from zoo.training.runs import check_settings
 from zoo.training.tasks import Evaluation, Task, TrainingData
-from zoo.training.trainer import teacher_forced
 from zoo.translation.data import PairReader
 from zoo.translation.metrics import bleu, chrf
 from zoo.translation.predictor import Translator
@@ -27,30 +28,17 @@ class Translation(Task):
     """Trains and evaluates translators. Corpora are iterables of pairs, such as readers of `zoo.translation.data`.
 
     The training corpus is iterated repeatedly, or is a `ShardedCorpus`, whose vocabulary is then used. `bleu` in the
-    card contains arguments of `zoo.translation.metrics.bleu` for all scores. `initial` must be a translator with the
-    sizes of the recipe.
+    card contains arguments of `zoo.translation.metrics.bleu` for all scores. `initial` must be a translator.
     """
 
     predictor_class = Translator
     scores = {"bleu": "BLEU", "loss": "loss"}
     unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
-    split, pad_label = staticmethod(teacher_forced), PAD_ID
 
     def check(self, recipe, initial):
         super().check(recipe, initial)
-        if initial is None:
-            return
-        if not isinstance(initial, Translator):
+        if not isinstance(initial, Translator | None):
             raise ValueError(f"`initial` must be a translator. Received: {type(initial).__name__}. Load a translator.")
-        # Rates may change in fine-tuning, but sizes may not, except that of the vocabulary, which is `initial`'s.
-        fields, sizes = dataclasses.fields(recipe.model), initial.model.config
-        names = [field.name for field in fields if field.type is not float and field.name != "vocabulary_size"]
-        different = [name for name in names if getattr(sizes, name) != getattr(recipe.model, name)]
-        if different:
-            values = ", ".join(f"{name} was {getattr(sizes, name)}" for name in different)
-            raise ValueError(
-                f"`initial` must have the sizes of the recipe. Received: {values}. Choose its recipe, or set them."
-            )
 
     def read(self, recipe, train, dev, log):
         if isinstance(train, ShardedCorpus):
@@ -76,7 +64,8 @@ class Translation(Task):
         return train.tokenizer
 
     def model_config(self, run):
-        return dataclasses.replace(run.config, vocabulary_size=run.vocabulary.vocabulary_size)
+        config = fine_tuning.copy_config(run.initial, run.config, ModelConfig)
+        return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size)
 
     def make_predictor(self, model, card, run):
         return Translator(model, run.vocabulary, card, max_source_tokens=min(128, run.max_tokens))

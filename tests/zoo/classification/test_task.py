@@ -79,13 +79,15 @@ def test_stopped_run_is_finished_resumed_and_extended(files, recipe, tmp_path, i
 
 
 def test_interrupted_run_resumes(trained, files, recipe, tmp_path, interrupt_evaluation):
-    """The weights are the same; another corpus raises an error."""
+    """The weights are the same; another corpus or dev set raises an error."""
     readers = open_examples(files.train), open_examples(files.dev)
     with interrupt_evaluation(2, task):
         task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
     other = write(tmp_path / "other.tsv", ["glad\tsol", "sad\tnok", "cold\tfris"])
     with pytest.raises(ValueError, match="started with another corpus"):
         task.train(recipe, other, readers[1], tmp_path / "run", log=lambda text: None)
+    with pytest.raises(ValueError, match="started with another dev set"):
+        task.train(recipe, readers[0], other, tmp_path / "run", log=lambda text: None)
     resumed = task.train(recipe, *readers, tmp_path / "run", log=lambda text: None)
     expected = named_arrays(trained.classifier.model)
     for name, array in named_arrays(resumed.model).items():

@@ -12,12 +12,12 @@ import worker_checks
 from worker_threads import together
 
 from zoo.corpora.batching import BatchStream, token_batches
+from zoo.corpora.encoded_corpus import teacher_forced
 from zoo.distribution.cluster import read_cluster
 from zoo.distribution.exiting import WorkerFailure
 from zoo.distribution.workers import Workers, lost_worker_errors
 from zoo.training.micro_batches import local_shares, micro_batches
 from zoo.training.runs import prepare_folder, run_vocabulary
-from zoo.training.trainer import teacher_forced
 from zoo.translation.recipes import RECIPES
 
 

@@ -7,10 +7,10 @@ import pytest
 import tensorflow as tf
 
 from zoo.corpora.batching import BatchStream, token_batches
-from zoo.corpora.encoded_corpus import EncodedCorpus
+from zoo.corpora.encoded_corpus import EncodedCorpus, teacher_forced
 from zoo.corpora.token_rows import TokenRows
 from zoo.tf.pipeline import training_dataset
-from zoo.training.trainer import micro_batches, teacher_forced
+from zoo.training.trainer import micro_batches
 
 
 @pytest.fixture

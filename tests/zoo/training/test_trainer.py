@@ -21,8 +21,9 @@ from trainer_checks import (
 )
 
 from zoo.corpora.batching import BatchStream
+from zoo.corpora.encoded_corpus import teacher_forced
 from zoo.storage.arrays import load_arrays, named_arrays
-from zoo.training.trainer import Trainer, micro_batches, teacher_forced
+from zoo.training.trainer import Trainer, micro_batches
 
 
 @pytest.mark.parametrize(("micro_batch_tokens", "parts"), [(32, 2), (16, 4)])

@@ -170,25 +170,17 @@ def test_final_weights_have_best_dev_score(candidate, finished, corpus, tmp_path
 
 
 @pytest.mark.slow
-def test_initial_weights_are_copied(trained, corpus, tmp_path):
+def test_initial_weights_and_sizes_are_copied(trained, corpus, tmp_path):
     training = dataclasses.replace(SMALL.training, steps=1, evaluate_every=1, peak_learning_rate=1e-7, warmup_steps=1)
-    recipe = dataclasses.replace(trained.recipe, training=training)
+    model = dataclasses.replace(trained.recipe.model, num_heads=1, hidden_dim=10, dropout=0.5, vocabulary_size=999)
+    recipe = dataclasses.replace(trained.recipe, training=training, model=model)
     found = run(tmp_path / "run", corpus, recipe, initial=trained.translator)
+    assert found.model.config == dataclasses.replace(trained.translator.model.config, dropout=0.5)
     assert found.tokenizer.digest == trained.translator.tokenizer.digest
     before, after = (named_arrays(translator.model) for translator in (trained.translator, found))
     for name, array in before.items():
         np.testing.assert_allclose(after[name], array, atol=3e-7)
     assert any((after[name] != array).any() for name, array in before.items())
-
-
-def test_initial_translator_of_other_sizes_raises(trained, corpus, tmp_path):
-    recipe = dataclasses.replace(
-        trained.recipe, model=dataclasses.replace(trained.recipe.model, num_heads=1, dropout=0.5, vocabulary_size=999)
-    )
-    message = rf"the sizes of the recipe. Received: num_heads was {trained.recipe.model.num_heads}. Choose its recipe"
-    with pytest.raises(ValueError, match=message):
-        run(tmp_path / "run", corpus, recipe, initial=trained.translator)
-    assert not (tmp_path / "run").exists()
 
 
 def contents(folder):
@@ -248,6 +240,14 @@ def test_resuming_with_another_corpus_raises(begun, corpus):
     before = contents(begun)
     with pytest.raises(ValueError, match="another corpus of 60 examples. Received: 59 examples. Use that corpus"):
         task.train(SMALL, corpus.train[:59], corpus.dev[:8], begun, log=lambda text: None)
+    assert contents(begun) == before
+
+
+def test_resuming_with_another_dev_set_raises(begun, corpus):
+    """Even with one of the same size, as its scores say nothing about the weights that were best so far."""
+    before, changed = contents(begun), [*corpus.dev[:7], (corpus.dev[7][0], "niva")]
+    with pytest.raises(ValueError, match="another dev set of 8 examples. Received: 8 examples. Use that dev set"):
+        task.train(SMALL, corpus.train, changed, begun, log=lambda text: None)
     assert contents(begun) == before
 
 

@@ -1,0 +1,54 @@
+"""Digests of the corpora of a training run, which must stay the same when it resumes."""
+
+import hashlib
+import pathlib
+from typing import Any
+
+import numpy as np
+
+from zoo.corpora.batching import Corpus
+from zoo.storage.arrays import write_atomically
+
+
+def check_corpus(corpus: Corpus, folder: pathlib.Path) -> None:
+    """Writes the digest of the training corpus to the folder of a run, or compares it with the one written there.
+
+    Raises:
+        ValueError: If the run was started with another corpus.
+    """
+    _check(folder / "corpus.sha256", _corpus_digest(corpus), len(corpus), "corpus")
+
+
+def check_dev(dev: Any, folder: pathlib.Path) -> None:
+    """Does the same for the dev set, given in the form that `zoo.training.tasks.Task.score` takes.
+
+    Evaluations on two dev sets cannot be compared, so that the best weights of such a run would be arbitrary.
+
+    Raises:
+        ValueError: If the run was started with another dev set.
+    """
+    digest = hashlib.sha256(repr(dev).encode("utf-8", "surrogatepass")).hexdigest()
+    _check(folder / "dev.sha256", digest, len(dev[1] if isinstance(dev, tuple) else dev), "dev set")
+
+
+def _check(path, digest, count, name):
+    if not path.exists():
+        write_atomically(path, f"{digest} {count}".encode())
+        return
+    started, _, examples = path.read_text("utf-8").partition(" ")
+    if started != digest:
+        examples = f" of {int(examples):,} examples" if examples else ""
+        raise ValueError(
+            f"The training run in {path.parent} was started with another {name}{examples}. Received: {count:,} "
+            f"examples. Use that {name} to resume it, or another folder; nothing was changed."
+        )
+
+
+def _corpus_digest(corpus):
+    """Computes the SHA-256 of all arrays of a corpus; prepared corpora have it stored."""
+    if hasattr(corpus, "digest"):
+        return corpus.digest
+    digest = hashlib.sha256()
+    for array in corpus.arrays():
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
