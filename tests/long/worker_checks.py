@@ -116,28 +116,42 @@ def send_signal(
     return outcomes(processes)
 
 
-def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, victims: tuple = (0, 1), log=print) -> None:
+def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, log=print) -> None:
     """Raises `AssertionError` if two processes differ from one, or a killed worker changes the result."""
     train(command(corpora, folder / "one", 10, workers=1), backend, 1)
     begun = time.monotonic()
     train(command(corpora, folder / "two", 10), backend, 2)
-    difference = largest_difference(weights(folder / "one", STEPS), weights(folder / "two", STEPS))
-    log(f"{backend}: after {STEPS} updates two processes differ from one by {difference:.1e} at most")
     log(f"{backend}: two processes took {time.monotonic() - begun:.0f} s")
-    assert difference < 1e-5
-    for victim in victims:
-        run = folder / f"killed-{victim}"
-        results = send_signal(command(corpora, run, 5), run, backend, victim, 10)
-        status, text = results[1 - victim]
-        log(f"{backend}: worker {victim} killed after update 10; the other ended with status {status} and printed:")
-        log("\n".join(text.strip().splitlines()[-3:]))
-        assert results[victim][0] == -signal.SIGKILL
-        aborted = backend == "jax" and status == -signal.SIGABRT  # JAX may be faster than we are.
-        assert aborted or (status == 2 and "has lost the others" in text), text
-        train(command(corpora, run, 5), backend, 2)
-        difference = largest_difference(weights(folder / "two", STEPS), weights(run, STEPS))
+    compare(folder / "one", folder / "two", log)
+    for victim in (0, 1):
+        kill_and_resume(corpora, folder / f"killed-{victim}", backend, victim, log)
+        difference = largest_difference(weights(folder / "two", STEPS), weights(folder / f"killed-{victim}", STEPS))
         log(f"{backend}: the same command resumed it; it differs from the uninterrupted run by {difference:.1e}")
         assert difference == 0
+
+
+def compare(one: pathlib.Path, two: pathlib.Path, log=print) -> None:
+    """Raises `AssertionError` if runs of one and of two processes differ by more than rounding.
+
+    Adam enlarges differences of rounding: they are compared with what the last ten updates have changed, a large part
+    of which would differ if gradients of a worker were lost or counted twice.
+    """
+    moved = largest_difference(weights(one, STEPS - 10), weights(one, STEPS))
+    difference = largest_difference(weights(one, STEPS), weights(two, STEPS))
+    log(f"after {STEPS} updates two processes differ from one by {difference:.1e}; ten updates changed {moved:.1e}")
+    assert difference < 0.01 * moved
+
+
+def kill_and_resume(corpora: list[pathlib.Path], run: pathlib.Path, backend: str, victim: int, log=print) -> None:
+    """Kills one of two workers after update 10, and resumes the run to its end."""
+    results = send_signal(command(corpora, run, 5), run, backend, victim, 10)
+    status, text = results[1 - victim]
+    log(f"{backend}: worker {victim} killed after update 10; the other ended with status {status} and printed:")
+    log("\n".join(text.strip().splitlines()[-3:]))
+    assert results[victim][0] == -signal.SIGKILL
+    aborted = backend == "jax" and status == -signal.SIGABRT  # JAX may be faster than we are.
+    assert aborted or (status == 2 and "has lost the others" in text), text
+    train(command(corpora, run, 5), backend, 2)
 
 
 def check_stop(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, whole: pathlib.Path, log=print) -> None:

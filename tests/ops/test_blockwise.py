@@ -40,11 +40,9 @@ def bias(query_positions, key_positions):
 def test_equals_attention_without_blocks(name, dtype):
     inputs = [checks.array(*s, seed=i) for i, s in enumerate([(B, N, T, H), (B * N, S, H), (B * N, S, VALUE)])]
     upstream = checks.array(B, N, T, VALUE, seed=9)
-    rules = (
-        [(False, None, None), (True, 3, bias)]
-        if dtype == "bfloat16"
-        else itertools.product((False, True), (None, 3), (None, bias))
-    )
+    rules = [*itertools.product((False, True), (None, 3), (None, bias))]
+    if dtype == "bfloat16" or keras.backend.backend() == "jax":  # JAX compiles each for seconds.
+        rules = rules[::7]
     for causal, window, added in rules:
 
         def at_once(query, key, value, causal=causal, window=window, added=added):

@@ -1,8 +1,7 @@
-"""Tests of hostile texts: they get predictions, whose output cannot control a terminal."""
+"""Tests of hostile texts, which must not control a terminal; tests/long/hostile_checks.py sends them to all models."""
 
 import io
 
-import hostile_checks
 import pytest
 import rich.table
 from rich.console import Console
@@ -31,9 +30,3 @@ def test_table_cell_escapes_markup():
     console = Console(record=True, width=60, file=io.StringIO())
     console.print(table)
     assert "[bold]x\\x1b[31m" in console.export_text()
-
-
-@pytest.mark.slow
-def test_hostile_texts_get_predictions():
-    """Sends a few texts to one checkpoint; `python tests/long/hostile_checks.py` sends more to all checkpoints."""
-    hostile_checks.check("classification/sst2", 10, 2_000)
