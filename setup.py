@@ -9,7 +9,8 @@ TEXT = ["tensorflow-text==2.21.*"]
 TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the second without asking for it.
 DRAW = ["matplotlib>=3.9"]
 PARSING = ["nltk>=3.9"]
-EXAMPLES = ["num2words>=0.5.13"]
+EXAMPLES = ["num2words>=0.5.13", *TRAIN]
+BENCHMARKS = ["keras-hub>=0.20", *DRAW, *PARSING]
 ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 TEST = [
     "hypothesis>=6.100",
@@ -47,6 +48,8 @@ setup(
         "tfds": TFDS,
         "draw": DRAW,
         "parsing": PARSING,
+        "examples": EXAMPLES,
+        "benchmarks": BENCHMARKS,
         "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *PARSING, *EXAMPLES, *ONNX, *TEST],
     },
 )

@@ -1,6 +1,5 @@
 """Which promises hold: `keras_transformer.verify` on the same models built from three libraries' layers.
 
-    pip install keras-hub
     python benchmarks/verification.py [--details]
 
 An encoder that labels each token, and a translator: token ids to logits, two layers, 32 wide, random weights, sentences
@@ -15,6 +14,7 @@ import numpy as np
 
 import keras_transformer
 from keras_transformer import verify
+from zoo.extras import exit_without
 
 VOCABULARY, WIDTH, HEADS, INNER, LAYERS = 50, 32, 4, 64, 2
 RATES = (10_000.0 ** -(np.arange(0, WIDTH, 2) / WIDTH)).astype("float32")
@@ -134,6 +134,7 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--details", action="store_true", help="the table of each model too")
     options = arguments.parse_args()
+    exit_without("This benchmark", "keras_hub")
     rng = np.random.default_rng(1)
     source, target = (rng.integers(1, VOCABULARY, (3, 300)) for _ in range(2))
     source[0, 11:] = source[1, 200:] = target[1, 7:] = target[2, 250:] = 0

@@ -28,7 +28,8 @@ train() { # TASK/DATA OUTPUT NAME=VALUE... [-- ARGUMENT...]
         set -- --data "$texts/trec/train.tsv" --columns 1 2 --dev-data "$texts/trec/dev.tsv" --dev-columns 1 2 "$@"
         ;;
     classification/imdb) set -- --data "$texts/imdb/train.tsv.gz" --dev-data "$texts/imdb/dev.tsv.gz" "$@" ;;
-    classification/sst2) set -- --data "$texts/sst2/train.tsv" --dev-data "$texts/sst2/dev.tsv" "$@" ;;
+    classification/sst2) set -- --data "$texts/sst2/train.tsv" --dev-data "$texts/sst2/dev.tsv" \
+        --label-names 0=negative 1=positive "$@" ;;
     labelling/masc-pos)
         set -- --data "$words/masc_pos/train.tsv.gz" --dev-data "$words/masc_pos/dev.tsv" --unknown-labels wrong "$@"
         ;;

@@ -1,6 +1,5 @@
 """The layers in a functional Keras model with `model.fit`: in which language is this number written?
 
-    pip install num2words
     python examples/layers_in_fit.py
 
 Number words of seven related languages, made by the library num2words and read letter by letter, have different
@@ -20,9 +19,9 @@ import random
 
 import keras
 import numpy as np
-from num2words import num2words
 
 from keras_transformer import Encoder, PositionalEncoding
+from zoo.extras import exit_without
 
 LANGUAGES = ["da", "de", "en", "es", "fr", "it", "nl"]
 LONGEST = 64
@@ -45,6 +44,8 @@ def encode(texts):
 
 
 def examples(numbers):
+    from num2words import num2words
+
     labels = np.arange(len(numbers)) % len(LANGUAGES)
     return [num2words(n, lang=LANGUAGES[label]) for n, label in zip(numbers, labels)], labels
 
@@ -53,6 +54,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="a few steps, to see that it runs")
     smoke = parser.parse_args().smoke
+    exit_without("This example", "num2words")
     keras.utils.set_random_seed(1)
 
     numbers = random.Random(1).sample(range(10_000), 200 if smoke else 8_000)

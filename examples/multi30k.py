@@ -20,6 +20,7 @@ import tempfile
 
 import zoo
 from zoo.config_values import override
+from zoo.extras import exit_without
 from zoo.translation import task
 from zoo.translation.data import ParallelText
 from zoo.translation.recipes import TINY
@@ -59,6 +60,7 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change the recipe")
     parser.add_argument("--smoke", action="store_true", help="two steps, to see that it runs")
     options = parser.parse_args()
+    exit_without("This example", "sacrebleu")
     if not options.data:
         parser.error("where are the corpora? Use --data or KERAS_TRANSFORMER_DATA")
 

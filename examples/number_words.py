@@ -1,6 +1,5 @@
 """Trains a translator from English to German number words, with nothing to download.
 
-    pip install num2words
     python examples/number_words.py
 
 The words are made by the library num2words: "three hundred and twenty-one" becomes "dreihunderteinundzwanzig".
@@ -17,9 +16,8 @@ import argparse
 import random
 import tempfile
 
-from num2words import num2words
-
 from zoo.config import ModelConfig, Recipe, TrainingConfig
+from zoo.extras import exit_without
 from zoo.translation import task
 
 RECIPE = Recipe(
@@ -50,6 +48,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--smoke", action="store_true", help="a few steps, to see that it runs")
     smoke = parser.parse_args().smoke
+    exit_without("This example", "num2words", "sacrebleu")
+    from num2words import num2words
 
     numbers = random.Random(1).sample(range(100_000), 300 if smoke else 21_000)
     pairs = [(num2words(n, lang="en"), num2words(n, lang="de")) for n in numbers]

@@ -33,6 +33,25 @@ def test_every_example_is_tested():
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, "multi30k.py"}
 
 
+@pytest.mark.parametrize(
+    "script, package",
+    [
+        ("examples/layers_in_fit.py", "num2words"),
+        ("examples/number_words.py", "num2words"),
+        ("examples/multi30k.py --output x", "sacrebleu"),
+        ("benchmarks/parsing.py --checkpoint x --data x", "nltk"),
+        ("benchmarks/curves.py --data x", "matplotlib"),
+        ("benchmarks/verification.py", "keras_hub"),
+    ],
+)
+def test_missing_packages_end_scripts_with_one_line(script, package, monkeypatch):
+    path, *arguments = script.split()
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(sys, "argv", [path, *arguments])
+    with pytest.raises(SystemExit, match=f"(?i)^error: This .* needs {package.replace('_', '-')}. Install it: "):
+        runpy.run_path(str(ROOT / path), run_name="__main__")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHOWN)
 def test_number_examples(name, smoke):

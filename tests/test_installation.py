@@ -80,6 +80,46 @@ def test_advice_names_what_the_package_was_installed_from(tmp_path, noted, expec
     assert expected in run(tmp_path, "-c", "import keras_transformer").stderr
 
 
+@pytest.fixture
+def interpreters(tmp_path):
+    """Scripts in place of two Pythons, which write the environments they make, and of one that is too old."""
+    for name, version in (("one", (3, 11)), ("two", (3, 13)), ("old", (3, 9))):
+        path = tmp_path / name
+        path.write_text(
+            f"""#!{sys.executable}
+import pathlib, shutil, sys
+sys.version_info = {version}
+if sys.argv[1] == "-c":
+    exec(sys.argv[2])
+elif sys.argv[1:4] == ["-m", "venv", "--clear"]:
+    shutil.rmtree(sys.argv[4], ignore_errors=True)
+    shutil.copy(__file__, pathlib.Path(sys.argv[4], "bin").mkdir(parents=True) or sys.argv[4] + "/bin/python")
+    pathlib.Path(sys.argv[4], "made").write_text({name!r})
+"""
+        )
+        path.chmod(0o755)
+    return tmp_path
+
+
+def test_make_uses_the_python_that_is_named(interpreters):
+    def make(*arguments):
+        command = ["make", "-C", ROOT, f"VENV={interpreters / 'env'}", "translate", *arguments]
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHON"}
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    def made():
+        return (interpreters / "env" / "made").read_text()
+
+    result = make(f"PYTHON={interpreters / 'old'}")
+    assert result.returncode and "Python 3.11 or later is needed. Received: " in result.stderr
+    assert "which is Python 3.9." in result.stderr and not (interpreters / "env").exists()
+    for name in ("one", "two"):
+        assert make(f"PYTHON={interpreters / name}").returncode == 0 and made() == name
+    (interpreters / "env" / "mine").touch()
+    assert make(f"PYTHON={interpreters / 'two'}").returncode == make().returncode == 0
+    assert (interpreters / "env" / "mine").exists(), "made anew without need"
+
+
 @pytest.mark.slow
 def test_the_other_distribution_installed_last_is_reported(wheel, tmp_path):
     """Its `__init__.py` has replaced that of the library."""

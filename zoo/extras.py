@@ -28,6 +28,14 @@ def require(purpose: str, *modules: str) -> None:
         raise ImportError(f"{purpose} needs {packages}. Install it: {install_command(*missing)}")
 
 
+def exit_without(purpose: str, *modules: str) -> None:
+    """Ends a script with one line, instead of a traceback, if a package is missing; arguments as for `require`."""
+    try:
+        require(purpose, *modules)
+    except ImportError as error:
+        raise SystemExit(f"error: {error}") from None
+
+
 def install_command(*modules: str) -> str:
     """Returns the command that installs the packages of some modules into the environment of this process.
 

@@ -21,11 +21,13 @@ class ClassificationCommands(TaskCommands):
         names = "label and one or two texts"
         group = command_line.add_corpus(command, prefix, "tab-separated or .csv file", names, names)
         group.add_argument(f"--{prefix}header", action="store_true", help="the first line of the file is a header")
+        if not prefix:
+            text = "names of the labels in both corpora, such as 0=negative 1=positive"
+            group.add_argument("--label-names", nargs="+", default=[], metavar="LABEL=NAME", help=text)
 
     def read(self, options, prefix=""):
-        return command_line.with_log(
-            open_examples(**command_line.given_arguments(options, (*CORPUS, "header"), prefix))
-        )
+        arguments = command_line.given_arguments(options, (*CORPUS, "header"), prefix)
+        return command_line.with_log(open_examples(**arguments, label_names=_label_names(options.label_names)))
 
     def check(self, command, options):
         super().check(command, options)
@@ -65,6 +67,15 @@ def _log_truncated(classifier, texts, first=1):
     cut, limit = classifier.rows(texts)[2], classifier.max_tokens
     if len(cut):
         log(f"{len(cut):,} texts of more than {limit} tokens were truncated; the first is number {cut[0] + first}")
+
+
+def _label_names(pairs):
+    names = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+    if len(names) < len(pairs):
+        raise ValueError(
+            f"--label-names takes pairs such as 0=negative 1=positive, each label once. Received: {' '.join(pairs)}."
+        )
+    return names
 
 
 def _pair(text, number):

@@ -1,7 +1,7 @@
 """Readers of texts, or pairs of texts, with classes. No Keras."""
 
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from zoo.corpora.inspection import check_labels
 from zoo.corpora.reading import DatasetRows, PathLike, Reader, Row, open_rows, text_features
@@ -22,6 +22,7 @@ class ExampleReader(Reader):
         header: Whether the first row contains the names of the columns.
         name: Name of the corpus in error messages.
         names: All classes, if the data set defines them.
+        label_names: Names of labels, by what the rows contain; others are their own names.
 
     Raises:
         ValueError: During iteration, at a row with too few columns.
@@ -36,9 +37,11 @@ class ExampleReader(Reader):
         header: bool = False,
         name: str = "the corpus",
         names: Sequence[str] | None = None,
+        label_names: Mapping[str, str] | None = None,
     ):
         super().__init__(rows)
-        self._header, self._name, self.names = header, name, names
+        self._header, self._name, self._label_names = header, name, dict(label_names or {})
+        self.names = names and [self._label_names.get(name, name) for name in names]
 
     def show(self, example):
         names = ("text",) if len(example.texts) == 1 else ("first", "second")
@@ -59,7 +62,7 @@ class ExampleReader(Reader):
             return
         if label and filled:
             self.report.examples += 1
-            yield Example(label, texts)
+            yield Example(self._label_names.get(label, label), texts)
         else:
             report = self.report
             (report.empty_text if label else report.empty_label if filled else report.empty).add(line)
@@ -70,6 +73,7 @@ def open_examples(
     *,
     columns: Sequence[int] | None = None,
     header: bool = False,
+    label_names: Mapping[str, str] | None = None,
     features: Sequence[str] | None = None,
     split: str = "train",
     data_dir: PathLike | None = None,
@@ -81,6 +85,7 @@ def open_examples(
             tensorflow-datasets.
         columns: Numbers of the columns of the label and of one or two texts, from 0; (0, 1) by default.
         header: Whether the first line of the file contains the names of the columns.
+        label_names: Names of labels, by what the corpus contains, such as {"0": "negative", "1": "positive"}.
         features: Names of the features of a data set: the label and one or two texts. By default the only feature with
             classes, and all texts if there are one or two.
         split, data_dir: As for `zoo.corpora.reading.DatasetRows`.
@@ -97,8 +102,8 @@ def open_examples(
         )
     rows = open_rows(data, columns, features, split, data_dir, _label_and_texts)
     if isinstance(rows, DatasetRows):
-        return ExampleReader(rows, name=str(data), names=rows.names(rows.features[0]))
-    reader = ExampleReader(rows, header, str(data))
+        return ExampleReader(rows, name=str(data), names=rows.names(rows.features[0]), label_names=label_names)
+    reader = ExampleReader(rows, header, str(data), label_names=label_names)
     reader.chosen = chosen
     return reader
 

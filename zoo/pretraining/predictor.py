@@ -8,7 +8,7 @@ from keras import ops
 from zoo.config import EncoderConfig
 from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.batching import length_sorted_chunks
-from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, frame_rows, split_labels
+from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, frame_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.serving.encoder_predictor import PROBES
@@ -27,7 +27,6 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
 
     task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
     settings = ("max_tokens",)
-    split = staticmethod(lambda batch: batch)  # The labels follow from the masks.
     inputs, batch_tokens = ("token_ids",), 16_384
 
     def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
@@ -37,10 +36,13 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
     def examples(self, texts: Sequence[str], batch_size: int = 32, shuffle: bool = True, seed: int = 0):
         """Encodes texts and masks some of their tokens for `model.fit`; see `Predictor.examples`."""
         from zoo.tf.masking import TokenMasker
+        from zoo.tf.pipeline import shuffled_dataset
 
-        batches = super().examples(texts, batch_size=batch_size, shuffle=shuffle, seed=seed)
-        masker = TokenMasker(self.tokenizer, seed)
-        return batches.enumerate().map(lambda number, batch: split_labels(masker(batch["token_ids"], number)))
+        masker, batches = (
+            TokenMasker(self.tokenizer, seed),
+            shuffled_dataset(self.encode_examples(texts), batch_size, shuffle, seed),
+        )
+        return batches.enumerate().map(lambda number, batch: self.split(masker(batch["token_ids"], number)))
 
     def encode_examples(self, texts: Sequence[str]) -> LabelledCorpus:
         """Encodes texts; long ones are split into several rows."""

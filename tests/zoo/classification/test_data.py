@@ -22,6 +22,13 @@ def test_examples_and_report(tmp_path):
     assert str(report).startswith("2 examples from 6 lines; 1 empty (line 2); 1 empty label (line 4)")
 
 
+def test_labels_get_names(tmp_path):
+    path = write(tmp_path / "a.tsv", b"0\tawful\n1\tfine\n0\tdull\nother\tsigh\n")
+    reader = open_examples(path, label_names={"0": "negative", "1": "positive"})
+    assert class_names(reader) == ["negative", "other", "positive"]
+    assert [example.label for example in reader] == ["negative", "positive", "negative", "other"]
+
+
 def test_columns_header_and_pairs(tmp_path):
     path = write(tmp_path / "a.csv", b"text,label,other\nx,yes,y\nz,no,w\n")
     found = list(open_examples(path, columns=(1, 0, 2), header=True))
