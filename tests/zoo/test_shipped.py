@@ -12,6 +12,7 @@ from zoo.config_values import from_dict, to_dict
 from zoo.translation import task
 from zoo.translation.data import open_pairs
 
+ROOT = pathlib.Path(__file__).parents[2]
 NAMES = [card["name"] for card in zoo.list()]
 # Dev sets of translations.
 DEV = {
@@ -53,6 +54,37 @@ def test_model_has_recipe(shipped):
 def test_check_passes(shipped):
     files, answers = checking.check(shipped[0])
     assert files.passed and answers.passed, (files, answers)
+
+
+def test_first_sentences_are_right():
+    """What `make translate` shows, against references of our own."""
+    references = {
+        "How are you today?": ["Wie geht es dir heute?", "Wie geht es Ihnen heute?"],
+        "Would you like to come with us tomorrow evening?": [
+            "Möchtest du morgen Abend mit uns kommen?",
+            "Möchten Sie morgen Abend mit uns kommen?",
+            "Möchtest du morgen Abend mitkommen?",
+        ],
+        "Tom has never told anybody why he left Boston.": [
+            "Tom hat noch nie jemandem gesagt, warum er Boston verlassen hat.",
+            "Tom hat nie jemandem erzählt, warum er Boston verlassen hat.",
+        ],
+        "The children are playing in the garden because the weather is so beautiful.": [
+            "Die Kinder spielen im Garten, weil das Wetter so schön ist.",
+        ],
+        "Could you please tell me where the nearest train station is?": [
+            "Könntest du mir bitte sagen, wo der nächste Bahnhof ist?",
+            "Könnten Sie mir bitte sagen, wo der nächste Bahnhof ist?",
+        ],
+        "If I had known that, I would have called you earlier.": [
+            "Wenn ich das gewusst hätte, hätte ich dich früher angerufen.",
+            "Hätte ich das gewusst, hätte ich dich früher angerufen.",
+        ],
+    }
+    lines = (ROOT / "examples" / "sentences.txt").read_text("utf-8").splitlines()
+    assert lines == [*references]
+    for line, found in zip(lines, zoo.load("translation/tatoeba-en-de").translate(lines)):
+        assert found in references[line]
 
 
 @pytest.mark.slow
