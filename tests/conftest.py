@@ -3,6 +3,7 @@
 import gc
 
 import keras
+from no_skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 (hooks)
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf

@@ -3,6 +3,7 @@
 import ast
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -167,3 +168,40 @@ def test_a_bare_import_loads_no_other_backend():
     tensorflow, added = result.stdout.strip().splitlines()
     assert tensorflow == "False"
     assert set(added.split()) <= {"keras_transformer"} | set(sys.stdlib_module_names)
+
+
+# Private attributes of other packages for which there is no public way, each with a test file that fails without it.
+PRIVATE = {
+    "_keras_mask": "tests/ops/test_masks.py",
+    "_flatten_layers": "tests/ops/test_sublayers.py",
+    "_maybe_symbolic_build": "tests/training/test_replicas.py",
+    "_value_specs": "tests/training/test_replicas.py",
+    "_loss_tracker": "tests/zoo/training/test_trainer.py",
+    "_get_variable_index": "tests/zoo/training/test_optimizers.py",
+    "_iterations": "tests/zoo/training/test_optimizers.py",
+    "_momentums": "tests/zoo/training/test_optimizers.py",
+    "_velocities": "tests/zoo/training/test_optimizers.py",
+    "_compute_score_from_stats": "tests/zoo/translation/test_metrics.py",
+    "_ci": "tests/zoo/translation/test_metrics.py",
+}
+DOCUMENTED = {"_replace", "_asdict", "_fields", "_exit"}  # Of named tuples, and of `os`.
+
+
+def test_private_attributes_of_other_packages():
+    """Private names that this package does not define itself, in attributes and in strings, are those above."""
+    nodes = [node for path in [*LIBRARY, *ZOO] for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    of_self = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.ctx, ast.Store)
+        and getattr(node.value, "id", "") == "self"
+    }
+    used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    used |= {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    private = {name for name in used if re.fullmatch("_[a-z][a-z_]*", name)}
+    found = private - own - of_self - DOCUMENTED - {"_tokens", "_made_by_graph_tokenizers"}  # Strings of our own.
+    assert found == PRIVATE.keys()
+    assert all((ROOT / file).exists() for file in PRIVATE.values())

@@ -35,7 +35,8 @@ def named_arrays(model) -> dict[str, np.ndarray]:
             raise ValueError(f"Two weights of the model have the path {name!r}. Give their layers different names.")
         arrays[name] = np.asarray(weight)
     for dense in _lora_layers(model):
-        arrays[dense._kernel.path.removeprefix(f"{model.name}/")] = merged_kernel(dense)
+        (kernel,) = (weight for weight in dense.weights if weight.name == "kernel")
+        arrays[kernel.path.removeprefix(f"{model.name}/")] = merged_kernel(dense)
     return arrays
 
 
@@ -68,7 +69,9 @@ def assign_arrays(model, arrays: Mapping[str, np.ndarray], origin: str) -> None:
 
 def _lora_layers(model):
     """Returns the dense layers with LoRA matrices."""
-    return [layer for layer in model._flatten_layers() if getattr(layer, "lora_enabled", False)]
+    from keras_transformer.ops.sublayers import sublayers
+
+    return [layer for layer in sublayers(model, include_self=True) if getattr(layer, "lora_enabled", False)]
 
 
 def _named_weights(model):

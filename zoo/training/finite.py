@@ -9,6 +9,7 @@ import numpy as np
 from keras import ops, tree
 
 from keras_transformer.ops.gradients import weight_gradients
+from keras_transformer.ops.sublayers import sublayers
 from keras_transformer.verification.hooks import layer_hook
 from zoo.models.compiling import compile_function
 
@@ -98,7 +99,7 @@ def first_fault(model: keras.Model, inputs, labels, weights) -> str | None:
             bad.append(layer)
 
     inputs = tree.map_structure(ops.convert_to_tensor, inputs)
-    with layer_hook(model._flatten_layers(include_self=False), record):
+    with layer_hook(sublayers(model), record):
         outputs = model(inputs, training=True)
     if bad:
         return f"first in the output of layer {bad[0].path}, a {type(bad[0]).__name__}"
