@@ -3,12 +3,18 @@
 import json
 import os
 import pathlib
+import re
+import shlex
 import shutil
 import subprocess
 import sys
+import sysconfig
+import venv
 import zipfile
 
 import pytest
+
+import zoo
 
 ROOT = pathlib.Path(__file__).parent.parent
 CONFLICT = "Two packages claim the name `keras_transformer`"
@@ -31,7 +37,7 @@ def add_other_distribution(folder):
 def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sources")
     for name in ("keras_transformer", "zoo"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("weights", "__pycache__"))
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, folder)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
@@ -46,6 +52,35 @@ def test_the_wheel_holds_two_packages_and_nothing_else(wheel):
         entries = {name.split("/")[0] for name in archive.namelist()}
     metadata = {name for name in entries if name.endswith(".dist-info")}
     assert len(metadata) == 1 and entries - metadata == {"keras_transformer", "zoo"}
+
+
+@pytest.mark.slow
+def test_the_wheel_works_without_a_network_and_without_the_sources(wheel, tmp_path):
+    """In an environment that has nothing but the wheel, and the packages that it requires."""
+    venv.create(tmp_path / "env", with_pip=False)
+    python = str(tmp_path / "env" / "bin" / "python")
+    install = ["install", "--quiet", "--no-index", "--no-deps", str(wheel)]
+    subprocess.run([sys.executable, "-m", "pip", "--python", python, *install], check=True)
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    # Where the required packages are. This package's sources are not: links in a folder that a link names do not count.
+    (site / "required.pth").write_text(sysconfig.get_path("purelib"))
+    isolated = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
+    isolated |= {"https_proxy": "http://localhost:9", "http_proxy": "http://localhost:9"}
+
+    def run(*arguments):
+        result = subprocess.run([python, *arguments], cwd=tmp_path, env=isolated, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    where = run("-c", "import keras_transformer, zoo; print(keras_transformer.__file__, zoo.__file__)").split()
+    assert all(pathlib.Path(file).is_relative_to(site) for file in where)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (command,) = re.findall(r"^python (-m zoo.translation translate --text .*)$", readme, re.MULTILINE)
+    assert run(*shlex.split(command)).strip() in readme
+    lines = run("-m", "zoo", "check").splitlines()
+    names = [card["name"] for card in zoo.list()]
+    assert all(line.startswith("ok") for line in lines) and len(lines) == 2 * len(names)
+    assert all(any(f"{name}: answers" in line for line in lines) for name in names)
 
 
 def test_the_other_distribution_installed_first_is_reported(tmp_path):

@@ -17,6 +17,13 @@ from zoo.extras import install_command
 from zoo.quiet import quiet_start
 
 LEAST_FREE = 5e9  # Bytes; a training run of `base` with its checkpoints takes about half of that.
+OPTIONAL = {
+    "sacrebleu": "training and evaluating translators needs it",
+    "tensorboard": "curves of training runs need it",
+    "nltk": "parsing needs it",
+    "matplotlib": "drawing needs it",
+    "tensorflow-datasets": "corpora named tfds:NAME need it",
+}
 _SECONDS = 300  # Time limit for one pair of devices.
 
 
@@ -39,12 +46,15 @@ class Result(NamedTuple):
 def examine(progress: Callable[[str], None] = lambda what: None) -> Iterator[Result]:
     """Yields the results of all checks; `progress` is called with the names of the slow ones before they start."""
     yield Result("Python", sys.version_info >= (3, 11), f"{platform.python_version()}, {platform.platform()}")
-    for package in ("tensorflow", "keras", "numpy", "safetensors", "sentencepiece"):
+    for package in ("tensorflow", "keras", "numpy", "filelock", "rich", "safetensors", "sentencepiece"):
         found = _version(package)
         yield Result(package, found is not None, found or f"not installed: {install_command(package)}")
     conflict = zoo.name_conflict()
     yield Result("import name keras_transformer", not conflict, conflict or "no other distribution claims it")
     yield _tensorflow_text(_version("tensorflow"), _version("tensorflow-text"))
+    for package, purpose in OPTIONAL.items():
+        found = _version(package)
+        yield Result(package, found and True, found or f"not installed; {purpose}: {install_command(package)}")
     progress("devices")
     with quiet_start():
         from zoo.distribution import on_tensorflow

@@ -2,12 +2,12 @@
 
 import hashlib
 import pathlib
-from typing import Any
 
 import numpy as np
 
 from zoo.corpora.batching import Corpus
 from zoo.storage.arrays import write_atomically
+from zoo.training.runs import TrainingData
 
 
 def check_corpus(corpus: Corpus, folder: pathlib.Path) -> None:
@@ -19,16 +19,16 @@ def check_corpus(corpus: Corpus, folder: pathlib.Path) -> None:
     _check(folder / "corpus.sha256", _corpus_digest(corpus), len(corpus), "corpus")
 
 
-def check_dev(dev: Any, folder: pathlib.Path) -> None:
-    """Does the same for the dev set, given in the form that `zoo.training.tasks.Task.score` takes.
+def check_dev(data: TrainingData, folder: pathlib.Path) -> None:
+    """Does the same for the dev set.
 
     Evaluations on two dev sets cannot be compared, so that the best weights of such a run would be arbitrary.
 
     Raises:
         ValueError: If the run was started with another dev set.
     """
-    digest = hashlib.sha256(repr(dev).encode("utf-8", "surrogatepass")).hexdigest()
-    _check(folder / "dev.sha256", digest, len(dev[1] if isinstance(dev, tuple) else dev), "dev set")
+    digest = hashlib.sha256(repr(data.dev).encode("utf-8", "surrogatepass")).hexdigest()
+    _check(folder / "dev.sha256", digest, data.dev_size, "dev set")
 
 
 def _check(path, digest, count, name):

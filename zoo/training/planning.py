@@ -3,7 +3,9 @@
 import contextlib
 import math
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from rich.filesize import decimal
 
@@ -12,6 +14,7 @@ from zoo.training.run_state import KEPT
 from zoo.training.trainer import Trainer
 
 _MEASURED_UPDATES = 8
+EVALUATED = 64  # Examples of the dev set.
 _requested = False
 
 
@@ -39,7 +42,19 @@ def requested() -> bool:
     return _requested
 
 
-def plan(trainer: Trainer, stream: BatchStream, batches) -> list[tuple[str, str]]:
+class Evaluation(NamedTuple):
+    """An evaluation on the first examples of the dev set.
+
+    Args:
+        run: Evaluates.
+        share: Examples of the dev set for each example that it evaluates.
+    """
+
+    run: Callable[[], Any]
+    share: float
+
+
+def plan(trainer: Trainer, stream: BatchStream, batches, evaluation: Evaluation) -> list[tuple[str, str]]:
     """Measures a few updates and returns what the training run takes on this machine, as a list of (name, value).
 
     The model is changed by the updates. Nothing is written.
@@ -48,11 +63,16 @@ def plan(trainer: Trainer, stream: BatchStream, batches) -> list[tuple[str, str]
         trainer: The trainer of the run.
         stream: The batches of the corpus.
         batches: `stream`, or batches made from it.
+        evaluation: Evaluates the model on a part of the dev set.
     """
     model, config = trainer.model, trainer.config
     before = _peak_bytes()
     steps = stream.batches_in(0)
     seconds, tokens = trainer.measure(batches, _MEASURED_UPDATES)
+    evaluation.run()  # Compiles.
+    start = time.perf_counter()
+    evaluation.run()
+    evaluated = evaluation.share * (time.perf_counter() - start)
     peak, parameters = _peak_bytes(), model.count_params()
     trainable = sum(map(_size, model.trainable_variables))
     evaluations = math.ceil(config.steps / config.evaluate_every)
@@ -71,7 +91,9 @@ def plan(trainer: Trainer, stream: BatchStream, batches) -> list[tuple[str, str]
         ("disk", decimal(4 * disk)),
         ("measured update", f"{seconds:.3g} s, {tokens / seconds:,.0f} labels a second"),
         ("epoch", _duration(seconds * steps)),
-        ("training run", f"{_duration(seconds * config.steps)}, and {evaluations} evaluations on dev"),
+        ("evaluation on dev", f"{_duration(evaluated)} with random weights, for translators less later"),
+        ("training run", _duration(seconds * config.steps)),
+        (f"  its {evaluations} evaluations", _duration(evaluated * evaluations)),
     ]
 
 

@@ -33,7 +33,7 @@ class TrainingData(NamedTuple):
 
     Args:
         train: Examples, in the form that `Task.encode` takes.
-        dev: Examples, in the form that `Task.score` takes.
+        dev: Examples, in the form that `Task.score` takes: a list, or a tuple of two lists.
         texts: Function that returns the texts to learn a vocabulary from.
         sizes: Fields of the model's configuration that follow from the data, such as the number of classes.
         arguments: Arguments of the predictor that follow from the data, such as the names of classes.
@@ -44,6 +44,16 @@ class TrainingData(NamedTuple):
     texts: Callable[[], Iterable[str]]
     sizes: Mapping[str, int] = {}
     arguments: Mapping[str, Any] = {}
+
+    @property
+    def dev_size(self) -> int:
+        """Number of examples of the dev set, which is a list or a tuple of two lists."""
+        return len(self.dev[1] if isinstance(self.dev, tuple) else self.dev)
+
+    def first_of_dev(self, count: int) -> "TrainingData":
+        """Returns the data with the first examples of the dev set only."""
+        dev = tuple(side[:count] for side in self.dev) if isinstance(self.dev, tuple) else self.dev[:count]
+        return self._replace(dev=dev)
 
 
 @dataclasses.dataclass
@@ -234,7 +244,10 @@ def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tu
             )
         batches = task.change_batches(stream, trainer.step, run)
         if planning.requested():
-            raise planning.Planned(planning.plan(trainer, stream, batches))
+            few = dataclasses.replace(run, data=run.data.first_of_dev(planning.EVALUATED))
+            share = run.data.dev_size / few.data.dev_size
+            evaluation = planning.Evaluation(lambda: task.dev_figures(predictor, few), share)
+            raise planning.Planned(planning.plan(trainer, stream, batches, evaluation))
         if trainer.workers.count > 1:
             lengths = corpus.epoch(trainer.position[0]).lengths()
             trainer.workers.check_same("corpus", b"".join(side.tobytes() for side in lengths))

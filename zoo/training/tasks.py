@@ -154,7 +154,7 @@ class Task:
         run = Run(recipe, data, vocabulary, folder, initial, log)
         run.recipe = dataclasses.replace(recipe, model=self.model_config(run))
         check_model(folder, run.config)
-        check_dev(data.dev, folder)
+        check_dev(data, folder)
         with regular_lines(log, lambda: "encoding the training corpus"):
             corpus = self.encode(run, vocabulary)
         check_corpus(corpus, folder)

@@ -78,7 +78,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+QUICK = "translator", "classifier", "tagger", "encoder"
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES])
 def test_examples_are_learned_by_fit(name):
     make, inputs = CASES[name]
     predictor = make()

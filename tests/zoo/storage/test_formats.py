@@ -16,6 +16,8 @@ from zoo.storage.formats import parse_card
 FORMAT_1 = pathlib.Path(__file__).parents[2] / "fixtures" / "format_1"  # Cards and configurations of version 0.1.0.
 OLD = sorted(path.parent.relative_to(FORMAT_1).as_posix() for path in FORMAT_1.glob(f"*/*/{CARD}"))
 
+RENAMED = {"classification/sst2": {"labels": ["negative", "positive"]}}  # Since version 0.1.0.
+
 
 @pytest.fixture
 def copy(tmp_path):
@@ -76,8 +78,8 @@ def test_a_card_of_format_2_is_not_read_as_one_of_format_1(copy):
 
 def test_labels_cannot_be_swapped(copy):
     """Those in the configuration are hashed, and those in a card have no effect."""
-    write_card(copy, {**read_card(copy), "labels": ["1", "0"], "max_tokens": 1})
-    assert zoo.load(copy).labels == ["0", "1"] and zoo.load(copy).max_tokens > 1
+    write_card(copy, {**read_card(copy), "labels": ["positive", "negative"], "max_tokens": 1})
+    assert zoo.load(copy).labels == ["negative", "positive"] and zoo.load(copy).max_tokens > 1
     change_json(copy / CONFIG, lambda config: config["settings"]["labels"].reverse())
     with pytest.raises(ValueError, match="config.json does not match its hash"):
         zoo.load(copy)
@@ -107,7 +109,8 @@ def test_checkpoints_of_format_1_are_read_as_those_of_today(tmp_path, name):
     raw = json.loads((folder / CARD).read_text("utf-8"))
     assert "format" not in raw and "card_sha256" not in raw, "the fixture is not of format 1"
     old, new = read_checkpoint(folder), read_checkpoint(find(name))
-    assert old.settings == new.settings == read_settings(folder) and old.config == new.config
+    assert old.settings == read_settings(folder) and old.config == new.config
+    assert {**old.settings, **RENAMED.get(name, {})} == new.settings
     decisive = {
         key: raw[key] for key in ("labels", "tags", "threshold", "max_tokens", "max_source_tokens") if key in raw
     }
