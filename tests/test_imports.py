@@ -46,6 +46,7 @@ def test_files_are_found():
 def test_library_needs_keras_and_numpy_only(path):
     # Inside a function.
     lazy = {name: {"tensorflow"} for name in ("dropout.py", "replicas.py", "values.py")}
+    lazy["determinism.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
     lazy["gradients.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
     backend = lazy.get(path.name, set()) if path.parent.name == "ops" else set()
     assert roots(path) <= {"keras", "numpy", "keras_transformer"} | backend | set(sys.stdlib_module_names)

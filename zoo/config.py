@@ -220,6 +220,8 @@ class TrainingConfig(_CheckedConfig):
         patience: Evaluations without a better score after which training stops; 0 for never.
         precision: Keras dtype policy during training.
         seed: Seed of weights, dropout and the order of examples.
+        deterministic: Whether all operations are deterministic, which costs time on GPUs; see
+            `keras_transformer.training.set_reproducible`. On a CPU they always are.
     """
 
     batch_tokens: int = _positive(25_000)
@@ -242,6 +244,7 @@ class TrainingConfig(_CheckedConfig):
     patience: int = _zero_or_more(0)
     precision: str = _choice("float32", "mixed_bfloat16", "mixed_float16")
     seed: int = 1
+    deterministic: bool = False
 
     def __post_init__(self):
         super().__post_init__()

@@ -1,5 +1,6 @@
-"""Training of Transformers: loss, learning rate schedules, averaged checkpoints, replicas, LoRA."""
+"""Training of Transformers: loss, learning rate schedules, averaged checkpoints, replicas, LoRA, reproducibility."""
 
+from keras_transformer.ops.determinism import set_reproducible
 from keras_transformer.training.averaging import average_arrays
 from keras_transformer.training.lora import enable_lora, merged_kernel
 from keras_transformer.training.losses import TokenCrossEntropy
@@ -14,4 +15,5 @@ __all__ = [
     "enable_lora",
     "merged_kernel",
     "prepare_replicas",
+    "set_reproducible",
 ]

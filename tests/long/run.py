@@ -6,6 +6,7 @@ python tests/long/run.py --short
 import argparse
 import ast
 import dataclasses
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -22,18 +23,31 @@ ROOT = FOLDER.parents[1]
 
 @dataclasses.dataclass(frozen=True)
 class Check:
-    """A script of this folder: the arguments of a full and of a short run, and the corpus that it reads."""
+    """A script of this folder, or pytest.
+
+    Args:
+        file: The script, or "pytest".
+        full, short: Arguments of a full and of a short run.
+        corpus: Folder of the corpus that it reads.
+        backend: Package of the Keras backend that it runs on, if that is not TensorFlow.
+        description: What it shows.
+    """
 
     file: str
     full: str = ""
     short: str = ""
     corpus: str = ""
+    backend: str = ""
+    description: str = ""
 
     def shows(self) -> str:
-        """Returns the first line of the script's docstring."""
+        """Returns the description or, by default, the first line of the script's docstring."""
+        if self.description:
+            return self.description
         return ast.get_docstring(ast.parse((FOLDER / self.file).read_text("utf-8"))).splitlines()[0]
 
 
+LIBRARY = "tests/ops tests/layers tests/decoding tests/training"
 SHORT_TEXTS = "--texts 20 --long 20000"
 CHECKS = {
     "kills": Check("kill_checks.py", "--kills 50", "--kills 3"),
@@ -41,6 +55,10 @@ CHECKS = {
     "workers, JAX": Check("worker_checks.py", "--backend jax", corpus="translation/multi30k"),
     "hostile texts": Check("hostile_checks.py", short=SHORT_TEXTS),
     "hostile corpora": Check("hostile_corpus_checks.py", short=SHORT_TEXTS),
+    "library, JAX": Check("pytest", LIBRARY, "tests/ops", backend="jax", description="All tests of the library on JAX"),
+    "library, torch": Check(
+        "pytest", LIBRARY, "tests/ops", backend="torch", description="All tests of the library on torch"
+    ),
 }
 
 
@@ -49,11 +67,14 @@ def run(check: Check, short: bool, log: pathlib.Path) -> str:
     data = os.environ.get("KERAS_TRANSFORMER_DATA")
     if check.corpus and not (data and pathlib.Path(data, check.corpus).is_dir()):
         return f"skipped: KERAS_TRANSFORMER_DATA has no {check.corpus}"
+    if check.backend and importlib.util.find_spec(check.backend) is None:
+        return f"skipped: {check.backend} is not installed"
     arguments = (check.short if short else check.full).split()
     path = os.pathsep.join(map(str, [ROOT, ROOT / "tests"]))
-    command = [sys.executable, FOLDER / check.file, *arguments]
+    program = ["-m", "pytest", "-q"] if check.file == "pytest" else [FOLDER / check.file]
+    command = [sys.executable, *program, *arguments]
     with log.open("wb") as file:
-        environment = {**os.environ, "PYTHONPATH": path}
+        environment = {**os.environ, "PYTHONPATH": path, "KERAS_BACKEND": check.backend or "tensorflow"}
         status = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT, env=environment, cwd=ROOT).returncode
     return f"failed: status {status}" if status else "passed"
 

@@ -154,6 +154,21 @@ def kill_and_resume(corpora: list[pathlib.Path], run: pathlib.Path, backend: str
     train(command(corpora, run, 5), backend, 2)
 
 
+def check_seed(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, log=print) -> None:
+    """Raises `AssertionError` if two processes with the same seed, all threads and all dropout differ in a bit."""
+    rates = [f"model.{name}=0.2" for name in ("dropout", "attention_dropout", "activation_dropout")]
+    rates += ["training.subword_dropout=0.1", "training.steps=6"]
+    found = []
+    for number in ("1", "2"):
+        arguments = command(corpora, folder / f"seed-{number}", 3, workers=1)
+        arguments += [item for rate in rates for item in ("--set", rate)]
+        ((status, text),) = outcomes(start(arguments, backend, 1, PYTHONHASHSEED=number))
+        assert status == 0, text
+        found.append((folder / f"seed-{number}" / "checkpoint" / "model.safetensors").read_bytes())
+    log(f"{backend}: two runs of one process with the same seed {'are equal' if found[0] == found[1] else 'differ'}")
+    assert found[0] == found[1]
+
+
 def check_stop(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, whole: pathlib.Path, log=print) -> None:
     """Raises `AssertionError` if SIGTERM to worker 1 does not stop both after the same update, or changes the result.
 
@@ -192,6 +207,7 @@ def main():
         folder = pathlib.Path(folder)
         corpora = multi30k(options.data, folder)
         check(corpora, folder, options.backend)
+        check_seed(corpora, folder, options.backend)
         check_stop(corpora, folder, options.backend, folder / "two")
 
 

@@ -178,20 +178,30 @@ def check_writable(path: str | None) -> None:
         raise FileNotFoundError(f"Expected a file in an existing folder. Received: {path}. Create its folder first.")
 
 
-def make_strategy(name: str | None) -> Any:
+def make_strategy(name: str | None, cross_device_ops: str | None = None) -> Any:
     """Returns the `tf.distribute` strategy of `--strategy`; None without one, and on JAX, where Keras stores it.
 
     Must be called before the first computation.
+
+    Raises:
+        ValueError: If the backend has no such strategy, or the strategy no choice of cross-device operations.
     """
-    if name is None:
+    if name is None and cross_device_ops is None:
         return None
     import keras
 
     backend = keras.backend.backend()
+    if cross_device_ops is not None and (name, backend) != ("mirrored", "tensorflow"):
+        raise ValueError(
+            "--cross-device-ops is for --strategy mirrored on TensorFlow. Received: "
+            f"--strategy {name or 'not given'} on {backend}. Omit it."
+        )
     if backend == "tensorflow":
         from zoo.distribution import on_tensorflow
 
-        return on_tensorflow.mirrored_strategy() if name == "mirrored" else on_tensorflow.multi_worker_strategy()
+        if name == "workers":
+            return on_tensorflow.multi_worker_strategy()
+        return on_tensorflow.mirrored_strategy(cross_device_ops)
     if backend == "jax":
         from zoo.distribution.cluster import read_cluster
         from zoo.distribution.on_jax import set_data_parallel

@@ -24,6 +24,7 @@ OPTIONAL = {
     "matplotlib": "drawing needs it",
     "tensorflow-datasets": "corpora named tfds:NAME need it",
 }
+_ADVICE = "Machines whose GPUs cannot copy to each other train with --cross-device-ops one-device."
 _SECONDS = 300  # Time limit for one pair of devices.
 
 
@@ -78,10 +79,10 @@ def all_reduce(devices: tuple[str, ...]) -> Result:
     try:
         result = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS)
     except subprocess.TimeoutExpired:
-        return Result(name, False, f"no answer in {_SECONDS} s")
+        return Result(name, False, f"no answer in {_SECONDS} s. {_ADVICE}")
     if result.returncode == 0 and result.stdout.splitlines()[-1:] == ["right"]:
         return Result(name, True, "the sum is right on each")
-    return Result(name, False, (result.stderr.strip().splitlines() or ["it was killed"])[-1])
+    return Result(name, False, f"{(result.stderr.strip().splitlines() or ['it was killed'])[-1]} {_ADVICE}")
 
 
 def _tensorflow_text(tensorflow, text):

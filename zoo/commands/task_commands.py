@@ -99,7 +99,7 @@ class TaskCommands:
         from zoo.text.tokenizer import Tokenizer
 
         train, dev = self.corpora(options)
-        strategy = command_line.make_strategy(options.strategy)
+        strategy = command_line.make_strategy(options.strategy, options.cross_device_ops)
         report = log if current_workers(strategy).chief else lambda text: None
         card = {"command": f"python -m zoo.{self.task} {' '.join(sys.argv[1:])}", **self.card(options)}
         if options.card:
@@ -184,6 +184,8 @@ class TaskCommands:
         first.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
         text = "mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names"
         train.add_argument("--strategy", choices=["mirrored", "workers"], help=text)
+        text = "how GPUs add gradients; where `doctor` reports wrong sums or no answer, try one-device"
+        train.add_argument("--cross-device-ops", choices=["nccl", "hierarchical", "one-device"], help=text)
         train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
         train.add_argument("--output", required=True, help="folder of the run; an interrupted run resumes")
         self.add_train(train)

@@ -9,10 +9,22 @@ from zoo.distribution.cluster import read_cluster
 from zoo.distribution.workers import Workers
 from zoo.tf.pipeline import training_dataset
 
+CROSS_DEVICE_OPS = {
+    "nccl": tf.distribute.NcclAllReduce,
+    "hierarchical": tf.distribute.HierarchicalCopyAllReduce,
+    "one-device": tf.distribute.ReductionToOneDevice,  # Needs no copies between all pairs of GPUs.
+}
 
-def mirrored_strategy() -> tf.distribute.Strategy:
-    """Creates a strategy with one replica on each GPU, or on each logical CPU if there is no GPU."""
-    return tf.distribute.MirroredStrategy()
+
+def mirrored_strategy(cross_device_ops: str | None = None) -> tf.distribute.Strategy:
+    """Creates a strategy with one replica on each GPU, or on each logical CPU if there is no GPU.
+
+    Args:
+        cross_device_ops: How the replicas add their gradients: a key of `CROSS_DEVICE_OPS`; TensorFlow's choice by
+            default.
+    """
+    operations = None if cross_device_ops is None else CROSS_DEVICE_OPS[cross_device_ops]()
+    return tf.distribute.MirroredStrategy(cross_device_ops=operations)
 
 
 def multi_worker_strategy() -> tf.distribute.Strategy:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import keras
 import numpy as np
 
+from keras_transformer.training import set_reproducible
 from zoo.config import EncoderConfig, Recipe
 from zoo.config_values import to_dict
 from zoo.corpora.batching import BatchStream, Corpus
@@ -165,7 +166,7 @@ class Task:
             model.build()
             return self.make_predictor(model, card, run)
 
-        keras.utils.set_random_seed(settings.seed)
+        (set_reproducible if settings.deterministic else keras.utils.set_random_seed)(settings.seed)
         with strategy.scope() if strategy else contextlib.nullcontext():
             predictor = make(card, dtype=settings.precision)
             if initial is not None:

@@ -92,6 +92,8 @@ class TranslationCommands(TaskCommands):
         _add_search(command)
         self.add_corpus(command)
         command.add_argument("--n-best", type=int, default=1, help="translations of each text, %(default)s by default")
+        text = "tokens by which a translation may be longer than its segment; the checkpoint's by default"
+        command.add_argument("--max-extra-tokens", type=int, help=text)
         command.add_argument("--alignments", action="store_true", help="word alignments as well")
         command.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
 
@@ -169,6 +171,7 @@ class TranslationCommands(TaskCommands):
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,
             num_return=options.n_best,
+            max_extra_tokens=options.max_extra_tokens,
             alignments=options.alignments,
             text=not options.ids_only,
             pairs=[*self.read(options)] if _gives_corpus(options) else (),

@@ -1,5 +1,6 @@
 """The predictor of translations."""
 
+import copy
 import functools
 import os
 from collections.abc import Callable, Sequence
@@ -44,12 +45,12 @@ class Translator(Predictor):
         jit_compile: Whether XLA compiles the search, as always on JAX, which speeds up services for short texts. The
             first batch of each shape takes seconds, so batches are padded to few shapes; see `warm_up`.
         split_sentences: Whether the sentences of a line are translated one by one, as suits a model of sentences.
+        max_extra_tokens: Maximum number of tokens by which a translation is longer than its segment.
     """
 
     task, model_class, config_class = "translation", Seq2Seq, ModelConfig
-    settings = ("max_source_tokens", "beam_size", "length_penalty", "split_sentences")
+    settings = ("max_source_tokens", "beam_size", "length_penalty", "split_sentences", "max_extra_tokens")
     split, pad_label = staticmethod(teacher_forced), PAD_ID
-    max_extra_tokens = 50  # Limit of the length of a translation beyond its source: Vaswani et al. (2017), 6.1.
 
     def __init__(
         self,
@@ -61,7 +62,8 @@ class Translator(Predictor):
         jit_compile: bool = False,
         split_sentences: bool = True,
         beam_size: int = 4,
-        length_penalty: float = 0.6,  # Both as Vaswani et al. (2017), section 6.1.
+        length_penalty: float = 0.6,
+        max_extra_tokens: int = 50,  # These three as Vaswani et al. (2017), section 6.1.
     ):
         if model.config.vocabulary_size != tokenizer.vocabulary_size:
             raise ValueError(
@@ -72,8 +74,8 @@ class Translator(Predictor):
         super().__init__(model, tokenizer, card)
         self.max_source_tokens, self.batch_tokens, self.jit_compile = max_source_tokens, batch_tokens, jit_compile
         self.split_sentences = split_sentences
-        self.beam_size, self.length_penalty = beam_size, length_penalty
-        search_options(1, beam_size, length_penalty)  # Checks both.
+        self.beam_size, self.length_penalty, self.max_extra_tokens = beam_size, length_penalty, max_extra_tokens
+        search_options(1, beam_size, length_penalty, max_extra_tokens)  # Checks them.
 
     def translate(
         self,
@@ -134,7 +136,7 @@ class Translator(Predictor):
         self, texts: Sequence[str], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, seed: int = 0
     ) -> list[str]:
         """Samples a translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
-        options = {"temperature": temperature, "top_k": top_k, "top_p": top_p}
+        options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "extra": self.max_extra_tokens}
         search = self.compiled(self._run_search, self.jit_compile, name="sample", **options)
         generator = keras.random.SeedGenerator(seed)
 
@@ -179,6 +181,7 @@ class Translator(Predictor):
         beam_size: int | None = None,
         length_penalty: float | None = None,
         num_return: int = 1,
+        max_extra_tokens: int | None = None,
         alignments: bool = False,
         text: bool = True,
         pairs: Sequence[tuple[str, str]] = (),
@@ -192,7 +195,7 @@ class Translator(Predictor):
 
         Args:
             folder: Folder to create. The card is in `assets.extra/card.json`.
-            beam_size, length_penalty: As for `translate`.
+            beam_size, length_penalty, max_extra_tokens: As for the translator, whose values are the defaults.
             num_return: Above 1, the default signature also returns `n_best` and `n_best_scores`, `[B, num_return]`.
             alignments: Whether it also returns `alignments` of the best translations, as pairs "source-target" of word
                 numbers.
@@ -206,12 +209,12 @@ class Translator(Predictor):
             RuntimeError: If the SavedModel and this translator translate differently. The folder is deleted.
         """
         if alignments and not text:
-            raise ValueError(
-                "`alignments` are between words, which need `text=True`. Received: alignments=True, text=False. Change "
-                "one of both."
-            )
-        search = self.search_settings(num_return, beam_size, length_penalty)
-        return super().export(folder, search=search, alignments=alignments, text=text, pairs=pairs, **limits)
+            raise ValueError("`alignments` are between words. Received: alignments=True, text=False. Change one.")
+        exported = copy.copy(self)
+        if max_extra_tokens is not None:
+            exported.max_extra_tokens = max_extra_tokens
+        options = {"search": self.search_settings(num_return, beam_size, length_penalty), "alignments": alignments}
+        return super(Translator, exported).export(folder, **options, text=text, pairs=pairs, **limits)
 
     def _make_service(self, limits, search, alignments, text, pairs):
         from zoo.translation.export import translation_service
@@ -246,14 +249,14 @@ class Translator(Predictor):
     ) -> Callable:
         """Returns the compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`, greedy for a beam of 1."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        return self.compiled(self._run_search, jit_compile, **search_options(**settings))
+        return self.compiled(self._run_search, jit_compile, **search_options(**settings, extra=self.max_extra_tokens))
 
     def plain_search(
         self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
     ) -> Callable:
         """Returns the search before compilation; its argument `each_step` is a function to call before each step."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        return functools.partial(self._run_search, **search_options(**settings))
+        return functools.partial(self._run_search, **search_options(**settings, extra=self.max_extra_tokens))
 
     def decode(
         self, texts: Sequence[str], search: Callable, num_beams: int, progress: Progress = None
@@ -288,9 +291,9 @@ class Translator(Predictor):
         lengths = np.count_nonzero(source, axis=1).astype("int32")
         return source, np.where(lengths, lengths + self.max_extra_tokens, 1)
 
-    def _run_search(self, source, limits, uniforms=None, each_step=None, *, name, **options):
+    def _run_search(self, source, limits, uniforms=None, each_step=None, *, name, extra, **options):
         search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
-        num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + self.max_extra_tokens
+        num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + extra
         step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
         step = step if each_step is None else with_check(each_step, step)
         random = {} if uniforms is None else {"uniforms": uniforms}

@@ -1,8 +1,10 @@
 """Options of the searches of `keras_transformer.decoding` for translations."""
 
 
-def search_options(num_return: int, beam_size: int, length_penalty: float) -> dict:
+def search_options(num_return: int, beam_size: int, length_penalty: float, extra: int = 1) -> dict:
     """Returns the `name` of a search, "greedy" for a beam of 1 or "beam", and the options of its function.
+
+    `extra` is the maximum number of tokens by which a translation is longer than its segment.
 
     Raises:
         ValueError: If a number is too small, or `num_return` larger than the beam.
@@ -12,7 +14,9 @@ def search_options(num_return: int, beam_size: int, length_penalty: float) -> di
             "`beam_size` must be at least 1, and `num_return` from 1 to `beam_size`. "
             f"Received: beam_size={beam_size}, num_return={num_return}. Change one of both."
         )
+    if extra < 1:
+        raise ValueError(f"`max_extra_tokens` must be at least 1. Received: max_extra_tokens={extra}.")
     if beam_size == 1:
-        return {"name": "greedy"}
+        return {"name": "greedy", "extra": extra}
     options = {"beam_size": beam_size, "length_penalty": float(length_penalty), "num_return": num_return}
-    return {"name": "beam", **options}
+    return {"name": "beam", "extra": extra, **options}

@@ -5,9 +5,11 @@ import itertools
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from strategies import REPLICAS, mirrored, run_with_four_replicas
 from trainer_checks import assert_close, history, make, make_real, train, whole_batches
 
+from zoo.commands.command_line import make_strategy
 from zoo.distribution.on_tensorflow import mirrored_strategy
 
 
@@ -71,3 +73,23 @@ def test_half_precision_and_dropout(precision, tmp_path):
 def test_the_default_strategy_uses_all_devices():
     devices = len(keras.distribution.list_devices("gpu")) or 4  # Logical CPUs of tests/conftest.py.
     assert mirrored_strategy().num_replicas_in_sync == devices
+
+
+@pytest.mark.parametrize(
+    "name, operations",
+    [
+        ("nccl", tf.distribute.NcclAllReduce),
+        ("hierarchical", tf.distribute.HierarchicalCopyAllReduce),
+        ("one-device", tf.distribute.ReductionToOneDevice),
+        (None, type(None)),
+    ],
+)
+def test_cross_device_operations(name, operations, monkeypatch):
+    monkeypatch.setattr(tf.distribute, "MirroredStrategy", lambda cross_device_ops: cross_device_ops)
+    assert type(make_strategy("mirrored", name)) is operations
+
+
+@pytest.mark.parametrize("strategy", [None, "workers"])
+def test_cross_device_operations_need_a_mirrored_strategy(strategy):
+    with pytest.raises(ValueError, match="--cross-device-ops is for --strategy mirrored on TensorFlow. Received: "):
+        make_strategy(strategy, "nccl")

@@ -165,21 +165,6 @@ def test_worker_failures_are_distinguished_from_other_errors(count, message, exp
 
 
 @pytest.mark.slow
-def test_a_seed_gives_the_same_run_twice(files, tmp_path):
-    """Bit for bit, in processes with different string hashes, with all threads and all kinds of dropout."""
-    rates = [f"model.{name}=0.2" for name in ("dropout", "attention_dropout", "activation_dropout")]
-    rates += ["training.subword_dropout=0.1", "training.steps=6"]
-    found = []
-    for number in ("1", "2"):
-        command = worker_checks.command(files, tmp_path / number, 3, workers=1)
-        command += [item for rate in rates for item in ("--set", rate)]
-        ((status, text),) = worker_checks.outcomes(worker_checks.start(command, "tensorflow", 1, PYTHONHASHSEED=number))
-        assert status == 0, text
-        found.append((tmp_path / number / "checkpoint" / "model.safetensors").read_bytes())
-    assert found[0] == found[1]
-
-
-@pytest.mark.slow
 def test_two_processes_train_as_one_though_one_is_killed(files, tmp_path):
     """On Multi30k; `python tests/long/worker_checks.py` kills and stops more, on JAX too."""
     worker_checks.train(worker_checks.command(files, tmp_path / "one", 10, workers=1), "tensorflow", 1)

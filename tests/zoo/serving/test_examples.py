@@ -78,7 +78,7 @@ CASES = {
 }
 
 
-QUICK = "translator", "classifier", "tagger", "encoder"
+QUICK = "translator", "encoder"
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in CASES])

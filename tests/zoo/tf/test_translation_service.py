@@ -83,6 +83,15 @@ def test_alignments_are_those_of_the_translator(served, trained):
 
 
 @pytest.mark.slow
+def test_the_greatest_length_is_an_option_of_export(trained, tmp_path):
+    card = trained.translator.export(tmp_path / "short", text=False, beam_size=1, max_extra_tokens=1)
+    assert card["max_extra_tokens"] == 1 and trained.translator.max_extra_tokens == 50
+    run = tf.saved_model.load(str(tmp_path / "short")).signatures["translate_ids"]
+    source = [[*trained.translator.tokenizer.encode(["mano tek luri"])[0], 3]]
+    assert run(tf.constant(source, tf.int32))["ids"].shape[-1] <= len(source[0]) + 1
+
+
+@pytest.mark.slow
 def test_ids_are_translated_without_tensorflow_text(trained, tmp_path):
     translator = trained.translator
     trained.translator.export(tmp_path / "ids", text=False, beam_size=2, num_return=2)

@@ -10,7 +10,6 @@ import types
 import warnings
 
 import keras
-import kill_checks
 import numpy as np
 import pytest
 from trainer_checks import (
@@ -130,12 +129,6 @@ def test_folder_lock_excludes_other_processes(tmp_path):
         (tmp_path / name).write_bytes(b"not whole")
     with folder_lock(tmp_path):
         assert [*tmp_path.glob("**/*.part")] == []
-
-
-@pytest.mark.slow
-def test_killed_runs_resume_bit_for_bit(tmp_path):
-    """Runs two kills; `python tests/long/kill_checks.py --kills 50` runs more."""
-    kill_checks.check(2, 1, tmp_path)
 
 
 def run_on_jax(folder):

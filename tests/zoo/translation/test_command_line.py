@@ -152,7 +152,7 @@ def test_export(loaded, checkpoint, files, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_vocabulary_and_train_on_two_devices(files, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(on_tensorflow, "mirrored_strategy", mirrored)
+    monkeypatch.setattr(on_tensorflow, "mirrored_strategy", lambda cross_device_ops: mirrored())
     corpus = ["--source", files / "train.source", "--target", files / "train.target"]
     status, out, err = call(capsys, "vocabulary", *corpus, "--size", 300, "--output", tmp_path / "vocabulary")
     assert (status, out) == (0, "")
