@@ -88,6 +88,19 @@ def test_first_sentences_are_right():
 
 
 @pytest.mark.slow
+def test_most_words_are_aligned_right():
+    """In 20 sentences aligned by hand: 91 % of 157 words; 56 % before the heads were chosen."""
+    right = []
+    translator = zoo.load("translation/tatoeba-en-de")
+    for line in (ROOT / "tests" / "fixtures" / "alignments.txt").read_text("utf-8").splitlines():
+        source, target, pairs = line.split(" ||| ")
+        links = [tuple(map(int, pair.split("-"))) for pair in pairs.split()]
+        found = translator.align([source], [target])[0].links
+        right += [any(pair in links for pair in found if pair[1] == word) for word in {word for _, word in links}]
+    assert len(right) == 157 and sum(right) > 0.88 * len(right)
+
+
+@pytest.mark.slow
 def test_score_equals_card(shipped):
     """Compares on the dev set; for translation on 200 sentences, whose larger interval must contain the score."""
     name, model = shipped

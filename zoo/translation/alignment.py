@@ -7,13 +7,15 @@ from typing import NamedTuple
 import numpy as np
 from keras import ops
 
-from zoo.config import PAD_ID, START_ID
+from zoo.config import PAD_ID, START_ID, ModelConfig
 from zoo.corpora.batching import source_batch
 from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.heatmap import draw_heatmap
 from zoo.text.tokenizer import Tokenizer
 
+AlignmentHeads = Sequence[tuple[int, int, str]]
+STEPS = "predicts", "reads"
 MAX_ALIGNED_TOKENS = 1024  # Maximum number of tokens of a text to align, because memory grows with its square.
 
 
@@ -52,22 +54,47 @@ class Alignment(NamedTuple):
         draw_heatmap(self.weights, self.target_words, self.source_words, path)
 
 
-def attention_function(model: Seq2Seq, layer: int = -2) -> Callable:
+def check_heads(config: ModelConfig, heads: AlignmentHeads) -> tuple[tuple[int, int, str], ...]:
+    """Returns the heads as a tuple; raises `ValueError` if a model of this configuration does not have one."""
+    heads = tuple(map(tuple, heads))
+    layers, count = range(config.num_decoder_layers), range(config.num_heads)
+    for triple in heads:
+        if not (len(triple) == 3 and triple[0] in layers and triple[1] in count and triple[2] in STEPS):
+            raise ValueError(
+                f"`alignment_heads` must be triples: a layer below {len(layers)}, a head below {len(count)}, and "
+                f"{' or '.join(map(repr, STEPS))}. Received: {triple!r}."
+            )
+    return heads
+
+
+def attention_function(model: Seq2Seq, heads: AlignmentHeads = ()) -> Callable:
     """Compiles a function from ids `[B, S]` and `[B, T]` to cross-attention `[B, T, S]`, averaged over heads.
+
+    Row t is that of the token after `target[:, t]`.
 
     Args:
         model: A `Seq2Seq`.
-        layer: Index of the decoder block. The last but one aligns best (Garg et al. 2019, section 4.1); of a model with
-            one block, that is used.
+        heads: Triples (layer, head, step). The step is "predicts", that which predicts the token, or "reads", the next
+            one, which reads it: lower layers align that one better (Chen et al. 2020, "Accurate Word Alignment
+            Induction from Neural Machine Translation"). Empty for all heads of the last layer, which predict.
+            `benchmarks/alignment.py` chooses heads by hand-aligned sentences.
     """
-    layer = max(layer, -model.config.num_decoder_layers)
+    config = model.config
+    last = config.num_decoder_layers - 1
+    heads = check_heads(config, heads) or [(last, head, "predicts") for head in range(config.num_heads)]
 
     def weights(source, target):
         memory, seen = model.encode(source), ops.not_equal(source, PAD_ID)
         _, scores = model.decoder(model.embed(target), memory, memory_mask=seen, return_attention_scores=True)
-        return ops.mean(scores[layer].cross_attention, axis=1)
+        rows = [(scores[layer].cross_attention[:, head], step) for layer, head, step in heads]
+        return sum(_next_step(row) if step == "reads" else row for row, step in rows) / len(rows)
 
     return compile_function(model, weights)
+
+
+def _next_step(weights):
+    """Moves the weights `[B, T, S]` of each step to the one before."""
+    return ops.concatenate([weights[:, 1:], ops.zeros_like(weights[:, :1])], axis=1)
 
 
 def align_words(

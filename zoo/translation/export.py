@@ -32,7 +32,7 @@ def translation_service(translator, limits: Limits, search: dict, alignments: bo
         max_source_tokens=translator.max_source_tokens,
         sentences=translator.split_sentences,
         chunk_tokens=max(1, translator.batch_tokens // search["beam_size"]),
-        weights_of=alignment.attention_function(model) if alignments else None,
+        weights_of=translator.attention() if alignments else None,
         longest_aligned=alignment.MAX_ALIGNED_TOKENS,
     )
 

@@ -4,7 +4,6 @@ import copy
 import functools
 import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -20,18 +19,12 @@ from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
 from zoo.text.checks import check_same_length, check_texts
 from zoo.text.tokenizer import Tokenizer
-from zoo.translation.alignment import Alignment, align_words, attention_function
+from zoo.translation.alignment import Alignment, AlignmentHeads, align_words, attention_function, check_heads
 from zoo.translation.search_options import search_options
-from zoo.translation.segments import join_segments, split_text
+from zoo.translation.segments import Translation, join_segments, split_text
 
+SEARCH_SETTINGS = "beam_size", "length_penalty"
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
-
-
-class Translation(NamedTuple):
-    """A translation and its score: log-probability over length penalty, summed over the segments of the text."""
-
-    text: str
-    score: float
 
 
 class Translator(Predictor):
@@ -46,10 +39,11 @@ class Translator(Predictor):
             first batch of each shape takes seconds, so batches are padded to few shapes; see `warm_up`.
         split_sentences: Whether the sentences of a line are translated one by one, as suits a model of sentences.
         max_extra_tokens: Maximum number of tokens by which a translation is longer than its segment.
+        alignment_heads: As for `zoo.translation.alignment.attention_function`.
     """
 
     task, model_class, config_class = "translation", Seq2Seq, ModelConfig
-    settings = ("max_source_tokens", "beam_size", "length_penalty", "split_sentences", "max_extra_tokens")
+    settings = ("max_source_tokens", "split_sentences", "alignment_heads", "max_extra_tokens", *SEARCH_SETTINGS)
     split, pad_label = staticmethod(teacher_forced), PAD_ID
 
     def __init__(
@@ -64,6 +58,7 @@ class Translator(Predictor):
         beam_size: int = 4,
         length_penalty: float = 0.6,
         max_extra_tokens: int = 50,  # These three as Vaswani et al. (2017), section 6.1.
+        alignment_heads: AlignmentHeads = (),
     ):
         if model.config.vocabulary_size != tokenizer.vocabulary_size:
             raise ValueError(
@@ -76,6 +71,7 @@ class Translator(Predictor):
         self.split_sentences = split_sentences
         self.beam_size, self.length_penalty, self.max_extra_tokens = beam_size, length_penalty, max_extra_tokens
         search_options(1, beam_size, length_penalty, max_extra_tokens)  # Checks them.
+        self.alignment_heads = check_heads(model.config, alignment_heads)
 
     def translate(
         self,
@@ -168,11 +164,14 @@ class Translator(Predictor):
     def align(self, texts: Sequence[str], translations: Sequence[str]) -> list[Alignment]:
         """Aligns the words of translations with those of their texts by cross-attention; see `align_words`."""
         texts, translations = check_texts(texts), check_texts(translations, "translations")
-        return align_words(self._attention, self.tokenizer, texts, translations)
+        return align_words(self.attention(), self.tokenizer, texts, translations)
 
-    @functools.cached_property
-    def _attention(self):
-        return attention_function(self.model)
+    def attention(self) -> Callable:
+        """Returns the compiled `attention_function` of the model and its `alignment_heads`."""
+        key = "attention", self.alignment_heads
+        if key not in self._compiled:
+            self._compiled[key] = attention_function(self.model, self.alignment_heads)
+        return self._compiled[key]
 
     def export(
         self,

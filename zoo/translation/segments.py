@@ -11,6 +11,13 @@ _LINE_BREAK = re.compile(r"(\r\n|\n|\r)")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟])([\"'»”’)\]]*)\s+")
 
 
+class Translation(NamedTuple):
+    """A translation and its score: log-probability over length penalty, summed over the segments of the text."""
+
+    text: str
+    score: float
+
+
 class Segment(NamedTuple):
     """A part of a text to translate, the separator after it, and the line breaks before the first segment."""
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import zoo
 from zoo.translation import alignment
 from zoo.translation.alignment import Alignment
 from zoo.translation.predictor import Translator
@@ -55,6 +56,36 @@ def test_subword_attention_is_summed_and_averaged(trained):
     for row, (start, end) in zip(found.weights, words):
         expected = [weights[start:end, a:b].sum(1).mean() for a, b in (first, middle, last)]
         np.testing.assert_allclose(row, expected, rtol=1e-4, atol=1e-6)
+
+
+def test_chosen_heads_are_averaged(trained):
+    """A row is that of the step that predicts a token, or the next one, which reads it."""
+    model = trained.translator.model
+    source, target = np.array([[7, 8, 9, 3]]), np.array([[2, 11, 12, 13]])
+    memory = model.encode(source)
+    _, scores = model.decoder(model.embed(target), memory, return_attention_scores=True)
+    first, second = np.asarray(scores[0].cross_attention)[0]
+    found = np.asarray(alignment.attention_function(model, [(0, 0, "predicts"), (0, 1, "reads")])(source, target))[0]
+    np.testing.assert_allclose(found[:3], (first[:3] + second[1:]) / 2, rtol=1e-5, atol=1e-7)
+    whole = np.asarray(alignment.attention_function(model)(source, target))[0]
+    np.testing.assert_allclose(whole, (first + second) / 2, rtol=1e-5, atol=1e-7)
+
+
+def test_heads_are_saved_and_take_effect(trained, tmp_path):
+    translator = Translator(trained.translator.model, trained.translator.tokenizer, alignment_heads=[(0, 1, "reads")])
+    translator.save(tmp_path / "saved")
+    pair = ["mano tek luri"], ["Brund ølk dosk"]
+    saved, whole = zoo.load(tmp_path / "saved"), trained.translator.align(*pair)[0].weights
+    np.testing.assert_array_equal(saved.align(*pair)[0].weights, translator.align(*pair)[0].weights)
+    assert np.abs(saved.align(*pair)[0].weights - whole).max() > 0.01
+    saved.alignment_heads = ()
+    np.testing.assert_allclose(saved.align(*pair)[0].weights, whole, atol=1e-6)
+
+
+@pytest.mark.parametrize("head", [(1, 0, "reads"), (0, 2, "reads"), (0, 0, "writes"), (0, 0)])
+def test_unknown_heads_raise(trained, head):
+    with pytest.raises(ValueError, match="`alignment_heads` must be triples: a layer below 1, a head below 2, and"):
+        Translator(trained.translator.model, trained.translator.tokenizer, alignment_heads=[head])
 
 
 def test_drawing_shows_every_word(tmp_path):
