@@ -175,7 +175,7 @@ def _finish(ended, admitted, finished, length, alpha):
         lengths=ops.zeros_like(log_probs, dtype="int32") + length,
     )
     both = Hypotheses(*(ops.concatenate(pair, axis=1) for pair in zip(finished, ended)))
-    _, best = ops.top_k(both.scores, finished.scores.shape[1])
+    _, best = candidates.first_k(both.scores, finished.scores.shape[1])
     rows = _rows(best, both.scores.shape[1])
     return Hypotheses(*(_select(tensor, rows, old) for tensor, old in zip(both, finished)))
 
@@ -185,7 +185,7 @@ def _extend(beams, log_probs, token_ids, index):
     batch, beam_size = ops.shape(beams.log_probs)
     count = log_probs.shape[-1]
     log_probs = ops.reshape(log_probs, (batch, beam_size, count)) + beams.log_probs[:, :, None]
-    best_log_probs, best = ops.top_k(ops.reshape(log_probs, (batch, beam_size * count)), beam_size)
+    best_log_probs, best = candidates.first_k(ops.reshape(log_probs, (batch, beam_size * count)), beam_size)
     best = ops.cast(best, "int32")  # Torch counts in int64.
     rows = _rows(best // count, beam_size)
     tokens = ops.take(ops.reshape(token_ids, (-1,)), _rows(best, beam_size * count))

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import keras
 import numpy as np
 from keras import ops
 
@@ -37,6 +38,14 @@ def rule_out(logits: Any, never: set[int]) -> Any:
     return ops.where(ruled_out, IMPOSSIBLE, ops.maximum(logits, LEAST_LOG_PROB))
 
 
+def first_k(x: Any, k: int) -> tuple[Any, Any]:
+    """Computes `ops.top_k` of the last axis with the first of equal values first, which torch does not promise."""
+    if keras.backend.backend() != "torch":
+        return ops.top_k(x, k)
+    indices = ops.argsort(ops.negative(x), axis=-1)[..., :k]  # Stable.
+    return ops.take_along_axis(x, indices, axis=-1), indices
+
+
 def top_k(x: Any, k: int) -> tuple[Any, Any]:
     """Computes `ops.top_k` of `[rows, V]`, with the same order of ties, in little more than one pass over V.
 
@@ -45,14 +54,14 @@ def top_k(x: Any, k: int) -> tuple[Any, Any]:
     size = x.shape[-1]
     group = _group_size(size)
     if group is None or k > size // group:
-        values, indices = ops.top_k(x, k)
+        values, indices = first_k(x, k)
         return values, ops.cast(indices, "int32")
     groups = ops.reshape(x, (-1, size // group, group))
-    _, best = ops.top_k(ops.max(groups, axis=-1), k)
+    _, best = first_k(ops.max(groups, axis=-1), k)
     best = ops.sort(ops.cast(best, "int32"), axis=-1)  # Ties go to the first index, hence in the order of the groups.
     first = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * (size // group)
     members = ops.take(ops.reshape(groups, (-1, group)), ops.reshape(best + first, (-1,)), axis=0)
-    values, positions = ops.top_k(ops.reshape(members, (-1, k * group)), k)
+    values, positions = first_k(ops.reshape(members, (-1, k * group)), k)
     positions = ops.cast(positions, "int32")
     return values, pick(best, positions // group) * group + positions % group
 

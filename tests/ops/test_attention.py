@@ -98,7 +98,7 @@ def test_huge_scores_stay_finite():
 def test_scores_beyond_float16_are_those_of_float32(dtype):
     """Values of float16 whose products are not: infinite scores would be NaN in the softmax."""
     query, key, value = heads(dtype)
-    query, key = query * 1e3, key * np.repeat([1e3, 1.0, 1e-3], N)[:, None, None].astype(dtype)
+    query, key = query * 1e3, ops.multiply(key, ops.cast(np.repeat([1e3, 1.0, 1e-3], N)[:, None, None], dtype))
     scores = np.einsum("bnth,bnsh->bnts", checks.numpy(query), checks.numpy(key).reshape(B, N, S, H)) / np.sqrt(H)
     assert np.abs(scores).max() > 1e5
     bound = np.abs(scores).max(axis=-1, keepdims=True)

@@ -59,7 +59,7 @@ def test_equals_attention_without_blocks(name, dtype):
 
             def loss(*x, function=function):
                 x = [ops.cast(each, dtype) for each in x]
-                return ops.sum(ops.cast(function(*x)[0], "float32") * upstream)
+                return ops.sum(ops.multiply(ops.cast(function(*x)[0], "float32"), upstream))
 
             x = [ops.cast(each, dtype) for each in inputs]
             found.append([*function(*x), *checks.gradients(loss, inputs)])

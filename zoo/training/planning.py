@@ -91,7 +91,7 @@ def plan(trainer: Trainer, stream: BatchStream, batches, evaluation: Evaluation)
         ("disk", decimal(4 * disk)),
         ("measured update", f"{seconds:.3g} s, {tokens / seconds:,.0f} labels a second"),
         ("epoch", _duration(seconds * steps)),
-        ("evaluation on dev", f"{_duration(evaluated)} with random weights, for translators less later"),
+        ("evaluation on dev", f"{_duration(evaluated)} with random weights"),
         ("training run", _duration(seconds * config.steps)),
         (f"  its {evaluations} evaluations", _duration(evaluated * evaluations)),
     ]
