@@ -56,6 +56,16 @@ def test_first_examples_are_shown(task, read):
     assert f"train, line 1: {shown}" in log and f"dev, line 1: {shown}" in log
 
 
+@pytest.mark.parametrize("task", [task for task in CORPORA if task is not Parsing], ids=lambda task: task.__name__)
+def test_latin_1_is_refused(task, read):
+    """Parsing refuses any line that is not UTF-8."""
+    content = CORPORA[task][0].replace("\n", "ü\n").replace("\nü\n", "\n\n")
+    with pytest.raises(
+        ValueError, match="Most lines .* broken .*Broken lines are not UTF-8: convert the file, .*iconv"
+    ):
+        read(task, content.encode("latin-1"), content)
+
+
 @pytest.mark.parametrize("task", CORPORA, ids=lambda task: task.__name__)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_utf_16_is_refused(task, read, encoding):
