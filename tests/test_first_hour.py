@@ -75,7 +75,7 @@ for step in range(3):
     print("\\033[1mstep", step, file=sys.stderr, flush=True)
 time.sleep(30)
 """
-    row = Row("row", code, stop=("step 2", number), code=True)
+    row = Row("row", code, stop=("step 2\n", number), code=True)
     status, out, err = seen(row)
     assert status == 100 + number and out == f"terminal True\nended by {int(number)}\n"
     assert err == "step 0\nstep 1\nstep 2\n"

@@ -54,11 +54,11 @@ PYTHON = [
         status=1,
         code=True,
     ),
-    Row("model never built", _SAVED, out=r"\A[1-9]\d+\n1\n\Z", err=r"\A\Z", code=True),
+    Row("model never built", _SAVED, out=r"\A[1-9]\d+\n1\n\Z", code=True),
     Row("fit, then save", _FITTED, out=r"\AFalse False translation/tatoeba-en-de\n\Z", code=True),
     Row(
         "id outside of the table",
-        "from keras_transformer import TokenEmbedding; TokenEmbedding(10, 4)(-1)",
+        "import numpy as np; from keras_transformer import TokenEmbedding; TokenEmbedding(10, 4)(np.array([[-1]]))",
         err=r"^ValueError: .*ids in \[0, 10\)\. Received: ids from -1 to -1\.",
         status=1,
         code=True,
@@ -73,7 +73,7 @@ PYTHON = [
     Row(
         "beam_size=2.0",
         f"{_LOAD}.translate(['It is late.'], beam_size=2.0)",
-        err="^ValueError: `beam_size` must be .*Received: beam_size=2.0",
+        err="^ValueError: `beam_size` must be an integer. Received: beam_size=2.0.$",
         status=1,
         code=True,
     ),
@@ -103,7 +103,12 @@ WITH_EXTRAS = [
         at_home=True,
     ),
     Row("check", "python -m zoo check", out=r"\A(ok .*\n)+\Z", err=r"\A\Z", after=EXTRAS),
-    Row("parse", 'python -m zoo.parsing parse --text "I saw it."', out=r"\A\(.*\(PRP I\).*\)\n\Z", after=EXTRAS),
+    Row(
+        "parse",
+        'python -m zoo.parsing parse --text "I saw it."',
+        out=r"\A\(TOP .* I\).* saw\).* it\).*\)\n\Z",
+        after=EXTRAS,
+    ),
     Row(
         "train with BLEU",
         f"{TRANSLATION} {PAIRS} --set training.score=bleu {FEW} --output runs/bleu",
@@ -133,7 +138,7 @@ WITH_EXTRAS = [
     Row(
         "export, old Keras",
         "TF_USE_LEGACY_KERAS=1 python -m zoo.classification export --output served-2",
-        err=r"\Aerror: .*TF_USE_LEGACY_KERAS=1 without the package tf_keras\. Unset the variable\.\n\Z",
+        err=r"^error: .*TF_USE_LEGACY_KERAS=1 without the package tf_keras\. Unset the variable\.\n\Z",
         status=2,
         after=EXTRAS,
     ),

@@ -186,7 +186,7 @@ DATA = [
     Row(
         "UTF-16 without mark",
         f"{_CLASSIFICATION} --data utf16-without-mark.tsv --dev-share 0.1 {FEW} --output runs/x",
-        err="^error: .*UTF-16.*iconv -f UTF-16 -t UTF-8.$",
+        err="^error: Text files must be UTF-8. Received: utf16-without-mark.tsv in UTF-16LE. .*iconv -f UTF-16LE",
         status=2,
     ),
     Row(
