@@ -23,6 +23,7 @@ def seen(tmp_path):
 def test_rows_are_well_formed(name):
     row = ROWS[name]
     assert row.name == name and (row.typed or name == INSTALL)
+    assert not name.startswith("-"), "no argument of --only"
     assert row.status or row.out or row.err or row.name == "folder of a run", "nothing is expected"
     for pattern in (row.out, row.err, row.stop[0] if row.stop else ""):
         re.compile(pattern, re.M)

@@ -75,7 +75,7 @@ _OF_TASKS = {
 }
 HELP = [
     Row(
-        f"--help, {module}",
+        f"help, {module}",
         f'for command in "" {commands}; do python -m {module} $command --help || exit; done',
         out=rf"(?s)\Ausage: python -m {module} (.*^usage: ){{{len(commands.split())}}}",
         err=r"\A\Z",

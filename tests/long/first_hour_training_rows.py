@@ -112,18 +112,18 @@ RUNS = [
         status=2,
     ),
     Row(
-        "--dev-share",
+        "dev share",
         f"{_CLASSIFICATION} --data numbers.tsv --dev-share 0.1 --label-names 0=sad 1=glad {FEW} --output runs/named",
         err="(?s)^dev: .*classes: glad [0-9]+, sad [0-9]+$.*^written: runs/named/checkpoint$",
     ),
     Row(
-        "--label-names",
+        "label names",
         "python -m zoo.classification classify --checkpoint runs/named --text film",
         out=r"\A(glad|sad)\t0\.\d+\n\Z",
-        after="--dev-share",
+        after="dev share",
     ),
     Row(
-        "--dev-share in %",
+        "dev share in %",
         f"{_CLASSIFICATION} --data texts.tsv --dev-share 5 --output runs/x",
         err=r"\Aerror: `dev_share` must be between 0 and 1\. Received: 5\.0\..*\n\Z",
         status=2,
