@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import tensorflow as tf
 
 import zoo
+from zoo.extras import exit_without
 from zoo.tf import graphs
 
 _REPEATED = 200  # Requests that are made again by one thread, to compare.
@@ -28,6 +29,8 @@ def main():
     arguments.add_argument("--python", action="store_true", help="the predictor in Python instead of its SavedModel")
     arguments.add_argument("--seed", type=int, default=1)
     options = arguments.parse_args()
+    if not options.python:
+        exit_without("This benchmark", "tensorflow_text")
     lines = pathlib.Path(options.texts).read_text("utf-8").splitlines()
     requests = make_requests(lines, options.requests, options.seed)
     words = sum(len(request.split()) for request in requests) / len(requests)

@@ -42,6 +42,7 @@ def test_every_example_is_tested():
         ("benchmarks/parsing.py --checkpoint x --data x", "nltk"),
         ("benchmarks/curves.py --data x", "matplotlib"),
         ("benchmarks/verification.py", "keras_hub"),
+        ("benchmarks/serving.py --texts x", "tensorflow_text"),
     ],
 )
 def test_missing_packages_end_scripts_with_one_line(script, package, monkeypatch):

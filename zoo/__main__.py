@@ -160,7 +160,7 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--record", metavar="FILE", help="write the answers to the lines of a file into the card first")
     check.add_argument("--evaluate", default="", help="with --record: arguments of `evaluate` that give the score")
     add_command(commands, "doctor", run_doctor, backend=False)
-    plan = add_command(commands, "plan", run_plan, backend=False)
+    plan = add_command(commands, "plan", run_plan)
     plan.add_argument("task", choices=zoo.tasks(), help="folder of the task")
     plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
     return found

@@ -191,6 +191,13 @@ def test_doctor_checks_machine(monkeypatch, capsys, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_plan_shows_no_start_up_log(monkeypatch, tmp_path):
+    monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
+    result = run("-m", "zoo", "plan", "translation", "--data", str(tmp_path / "x"), "--dev-share", "0.1")
+    assert result.returncode == 2 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+
+
 def test_plan_leaves_no_files(tmp_path, capsys, monkeypatch):
     """Counts what a training run counts; invalid arguments print the error of `train`."""
     monkeypatch.setenv("COLUMNS", "200")

@@ -3,7 +3,6 @@
 import rich.console
 import rich.table
 
-import zoo
 from zoo.classification.data import open_examples
 from zoo.classification.metrics import confusion_matrix, draw_confusion
 from zoo.classification.recipes import RECIPES
@@ -40,7 +39,7 @@ class ClassificationCommands(TaskCommands):
 
     def run_evaluate(self, options):
         """Prints accuracy, macro F1 and calibration error with their 95 % intervals, and the confusion matrix."""
-        classifier, examples = zoo.load(options.checkpoint), self.read(options)
+        classifier, examples = self.load(options), self.read(options)
         scores, gold, probabilities, _ = self.module().evaluate(classifier, examples)
         matrix = confusion_matrix(gold, probabilities.argmax(1), len(classifier.labels))
         _log_truncated(classifier, [item.texts[0] if len(item.texts) == 1 else item.texts for item in examples])

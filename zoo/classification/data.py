@@ -3,7 +3,7 @@
 import typing
 from collections.abc import Mapping, Sequence
 
-from zoo.corpora.inspection import check_labels
+from zoo.corpora.inspection import check_labels, inspect_reader
 from zoo.corpora.reading import DatasetRows, PathLike, Reader, Row, open_rows, text_features
 
 
@@ -131,6 +131,7 @@ def class_names(examples: typing.Iterable[Example]) -> list[str]:
             "Train on another split."
         )
     if len(names) < 2:
+        inspect_reader(examples, "train")  # Raises an error with the reason if that is the format.
         raise ValueError(f"A classifier needs at least two classes. Received: {sorted(names)}. Add examples.")
     numbers = all(name.lstrip("-").isdigit() for name in names)
     return sorted(names, key=int if numbers else None)

@@ -32,17 +32,28 @@ def run(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> 
     printed in one line.
     """
     try:
-        return execute(parser, arguments)
+        status = execute(parser, arguments)
+        sys.stdout.flush()
+        return status
     except BrokenPipeError:  # The reader of the results, such as `head`, has ended.
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), 1)  # So that Python does not fail when it flushes the rest at its exit.
+        _discard_output()
         return 128 + 13  # As if ended by SIGPIPE.
     except (ValueError, OSError, ImportError, FloatingPointError) as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # As of a full disk.
+            _discard_output()
         print(f"error: {escape_control_characters(join_lines(str(error)))}", file=sys.stderr)
         return exit_process(2) if isinstance(error, WorkerFailure) else 2
     except KeyboardInterrupt as interrupt:  # A `TrainingStopped` says what it has saved.
         print(str(interrupt) or "interrupted", file=sys.stderr)
         return getattr(interrupt, "status", 130)
+
+
+def _discard_output():
+    """Closes standard output, so that Python does not fail when it flushes the rest at its exit."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
 
 
 def execute(parser: argparse.ArgumentParser, arguments: list[str] | None = None) -> int:

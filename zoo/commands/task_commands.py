@@ -89,6 +89,20 @@ class TaskCommands:
         """Returns values for the card of the checkpoint; those of `--card` take precedence."""
         return {}
 
+    def load(self, options: argparse.Namespace) -> Any:
+        """Loads the predictor of `--checkpoint`.
+
+        Raises:
+            ValueError: If there is no such checkpoint, or it is one of another task.
+        """
+        predictor = zoo.load(options.checkpoint)
+        if predictor.task != self.task:
+            raise ValueError(
+                f"--checkpoint must be a model of the task {self.task}. Received: {options.checkpoint}, of the task "
+                f"{predictor.task}. Use another one, or python -m zoo.{predictor.task}."
+            )
+        return predictor
+
     def recipe(self, options: argparse.Namespace) -> Recipe:
         """Returns the recipe that the arguments of `train` select."""
         return change_recipe(self.recipes[options.recipe], options.set)
@@ -126,13 +140,13 @@ class TaskCommands:
 
     def run_evaluate(self, options: argparse.Namespace) -> None:
         """Prints the scores of a model on a corpus, with their 95 % intervals."""
-        for score in self.module().evaluate(zoo.load(options.checkpoint), self.read(options)).scores:
+        for score in self.module().evaluate(self.load(options), self.read(options)).scores:
             print(score)
 
     def run_predict(self, options: argparse.Namespace) -> None:
         """Prints the predictions for standard input or files, line by line."""
         texts = command_line.read_texts(options)
-        predictor = zoo.load(options.checkpoint)
+        predictor = self.load(options)
         total = functools.partial(command_line.count_texts, options)
         with progress_bar(total, self.predict, shown=not sys.stdout.isatty()) as advance:
             options.first = 1
@@ -145,7 +159,7 @@ class TaskCommands:
 
     def run_export(self, options: argparse.Namespace) -> None:
         """Writes a SavedModel, which does not need this package."""
-        zoo.load(options.checkpoint).export(options.output, **given_arguments(options, LIMITS))
+        self.load(options).export(options.output, **given_arguments(options, LIMITS))
         log(f"written: {options.output}")
 
     def module(self) -> Any:

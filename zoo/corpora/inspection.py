@@ -31,10 +31,12 @@ def inspect_reader(reader: Any, name: str, log: Log | None = None) -> None:
     if not columns:
         notes.pop("short", None)  # Empty lines between texts.
     if first is None or 2 * sum(note.count for note in notes.values()) > lines > 1:
-        raise ValueError(
-            f"Most lines of the corpus {name!r} must have an example. Received: {report}. Check the format of the file"
-            + (f", or select other columns by --columns; these are {read}." if columns else ".")
-        )
+        if "broken" in notes and 2 * notes["broken"].count > lines:
+            advice = "Broken lines are not UTF-8: convert the file, such as by iconv -f LATIN1 -t UTF-8."
+        else:
+            others = f", or select other columns by --columns; these are {read}" if columns else ""
+            advice = f"Check the format of the file{others}."
+        raise ValueError(f"Most lines of the corpus {name!r} must have an example. Received: {report}. {advice}")
     text = reader.show(first[1])
     if "\0" in text:
         raise ValueError(

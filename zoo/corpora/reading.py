@@ -264,10 +264,13 @@ def read_byte_lines(path: pathlib.Path) -> typing.Iterator[bytes]:
 
 
 def _without_mark(path, line):
-    """Removes the byte-order mark of UTF-8 from the first line; raises `ValueError` for that of UTF-16."""
-    if line.startswith((b"\xff\xfe", b"\xfe\xff")):
+    """Removes the byte-order mark of UTF-8 from the first line; raises `ValueError` for UTF-16, with a mark or not."""
+    form = "UTF-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else None
+    if 3 * line.count(0) > len(line) > 8:  # Every other byte of European text is zero.
+        form = form or ("UTF-16BE" if line[0] == 0 else "UTF-16LE")
+    if form:
+        received = "with the byte-order mark of UTF-16" if form == "UTF-16" else f"in {form}"
         raise ValueError(
-            f"Text files must be UTF-8. Received: {path} with the byte-order mark of UTF-16. Convert it: "
-            "iconv -f UTF-16 -t UTF-8."
+            f"Text files must be UTF-8. Received: {path} {received}. Convert it: iconv -f {form} -t UTF-8."
         )
     return line.removeprefix(b"\xef\xbb\xbf")

@@ -4,7 +4,7 @@ import os
 import typing
 from collections.abc import Iterator, Sequence
 
-from zoo.corpora.inspection import check_labels
+from zoo.corpora.inspection import check_labels, inspect_reader
 from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.corpora.reading import LineRows, PathLike, Reader
 from zoo.corpora.reports import LineNotes, Report
@@ -112,6 +112,7 @@ def label_names(sentences: typing.Iterable[Sentence]) -> list[str]:
     names = sorted({label for _, label in pairs})
     check_labels(names, pairs, "words", len({word for word, _ in pairs}))
     if not names:
+        inspect_reader(sentences, "train")  # Raises an error with the reason if that is the format.
         raise ValueError("The training corpus must have labelled words. Received: no sentence. Check the file.")
     return names
 

@@ -3,7 +3,6 @@
 import rich.console
 import rich.table
 
-import zoo
 from zoo.commands.command_line import corpus_group, log, progress_bar, with_log
 from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
@@ -39,7 +38,7 @@ class ParsingCommands(TaskCommands):
         """Prints F1, recall and precision of brackets as in evalb, with 95 % intervals, and a table of the labels."""
         from zoo.parsing.metrics import label_table
 
-        parser = zoo.load(options.checkpoint)
+        parser = self.load(options)
         search = {"beam_size": options.beam_size} if options.beam_size else {}
         search |= {"constrain": False} if options.unconstrained else {}
         if search and parser.fixed_settings.get("parser") != "linear":

@@ -4,7 +4,6 @@ import os
 import pathlib
 import sys
 
-import zoo
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, check_writable, given_arguments, log, progress_bar, with_log
 from zoo.commands.task_commands import TaskCommands
@@ -133,7 +132,7 @@ class TranslationCommands(TaskCommands):
         pairs = [*reader]
         inspect_reader(reader, "corpus")
         protocol = {name: getattr(options, name) for name in _PROTOCOL if getattr(options, name) is not None}
-        translator = zoo.load(options.checkpoint)
+        translator = self.load(options)
         with progress_bar(len(pairs), "translate") as advance:
             scores, _, translations, _ = self.module().evaluate(
                 translator,
@@ -166,7 +165,7 @@ class TranslationCommands(TaskCommands):
 
     def run_export(self, options):
         """Writes a SavedModel that takes and returns texts; with a corpus, also computes its scores."""
-        card = zoo.load(options.checkpoint).export(
+        card = self.load(options).export(
             options.output,
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,

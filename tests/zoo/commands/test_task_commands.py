@@ -4,8 +4,11 @@ import contextlib
 import io
 import itertools
 import os
+import re
+import subprocess
 import sys
 import tracemalloc
+import types
 
 import pytest
 
@@ -39,6 +42,7 @@ def shout(monkeypatch):
     """Returns a function that runs the command with a predictor; its status."""
 
     def run(predictor, *arguments):
+        predictor.task = Shouting.task
         monkeypatch.setattr(zoo, "load", lambda name: predictor)
         return Shouting().main(["shout", "--checkpoint", "any", *map(str, arguments)])
 
@@ -122,6 +126,33 @@ def test_reader_that_ends_early_is_no_error(shout, monkeypatch, capsys):
         with contextlib.suppress(BrokenPipeError):
             pipe.close()
     assert duplicated == [1] and capsys.readouterr().err == ""
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full on this system")
+def test_full_disk_is_one_error():
+    """Not followed by another one of Python, which flushes the rest at its exit."""
+    with open("/dev/full", "w") as full:
+        result = subprocess.run([sys.executable, "-m", "zoo", "list"], stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == 2
+    assert re.fullmatch(r"error: .*No space left on device\n", result.stderr)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "predict", "export"])
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: task.task)
+def test_checkpoints_of_other_tasks_are_refused(task, command, monkeypatch, capsys, tmp_path):
+    """By all commands that load one."""
+    (tmp_path / "corpus").write_text("a\tb\n")
+    monkeypatch.setattr(zoo, "load", lambda name: types.SimpleNamespace(task="shouting"))
+    monkeypatch.setattr(task, "check", lambda *arguments: None)
+    arguments = {
+        "evaluate": ["evaluate", "--data", str(tmp_path / "corpus")],
+        "predict": [task.predict, "--text", "x"],
+        "export": ["export", "--output", "x"],
+    }[command]
+    assert task().main([*arguments, "--checkpoint", "some/name"]) == 2
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert error.startswith(f"error: --checkpoint must be a model of the task {task.task}. Received: some/name, of ")
+    assert error.endswith("python -m zoo.shouting.")
 
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.task)

@@ -56,6 +56,16 @@ def test_first_examples_are_shown(task, read):
     assert f"train, line 1: {shown}" in log and f"dev, line 1: {shown}" in log
 
 
+@pytest.mark.parametrize("task", [task for task in CORPORA if task is not Parsing], ids=lambda task: task.__name__)
+def test_latin_1_is_refused(task, read):
+    """Parsing refuses any line that is not UTF-8."""
+    content = CORPORA[task][0].replace("\n", "ü\n").replace("\nü\n", "\n\n")
+    with pytest.raises(
+        ValueError, match="Most lines .* broken .*Broken lines are not UTF-8: convert the file, .*iconv"
+    ):
+        read(task, content.encode("latin-1"), content)
+
+
 @pytest.mark.parametrize("task", CORPORA, ids=lambda task: task.__name__)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_utf_16_is_refused(task, read, encoding):
@@ -66,9 +76,17 @@ def test_utf_16_is_refused(task, read, encoding):
         read(task, content)
 
 
-def test_utf_16_without_mark_is_refused(read):
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("task", CORPORA, ids=lambda task: task.__name__)
+def test_utf_16_without_mark_is_refused(task, read, encoding):
+    text = CORPORA[task][0].replace("te", "house", 1)  # A few letters prove nothing.
+    with pytest.raises(ValueError, match=f"train.tsv in {encoding.upper().replace('16-', '16')}. Convert it: iconv"):
+        read(task, text.encode(encoding))
+
+
+def test_nul_characters_are_refused(read):
     with pytest.raises(ValueError, match="'train' must be UTF-8. Received: NUL characters in line 1"):
-        read(Pretraining, "te lo\npana\n".encode("utf-16-le") + b"\n")
+        read(Pretraining, "te\0lo\npa\0na\n")
 
 
 @pytest.mark.parametrize(

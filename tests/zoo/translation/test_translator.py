@@ -152,6 +152,8 @@ def test_samples_depend_on_seed_only(translator, sources):
     [
         ({"beam_size": 0}, "`beam_size` must be at least 1.*Received: beam_size=0"),
         ({"beam_size": -1}, "`beam_size` must be at least 1"),
+        ({"beam_size": 2.0}, "`beam_size` must be an integer. Received: beam_size=2.0"),
+        ({"num_return": True}, "`num_return` must be an integer. Received: num_return=True"),
         ({"num_return": 5, "beam_size": 4}, "Received: beam_size=4, num_return=5"),
         ({"num_return": 0}, "num_return=0"),
     ],
