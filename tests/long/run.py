@@ -41,6 +41,7 @@ CHECKS = {
     "workers, JAX": Check("worker_checks.py", "--backend jax", corpus="translation/multi30k"),
     "hostile texts": Check("hostile_checks.py", short=SHORT_TEXTS),
     "hostile corpora": Check("hostile_corpus_checks.py", short=SHORT_TEXTS),
+    "mutations": Check("mutations.py", "--fresh", "--fresh --every 20"),
 }
 
 
