@@ -1,10 +1,11 @@
 """The planted faults of `tests/long/mutations.py` still fit the sources, and its outcomes are what they say."""
 
 import pathlib
+import subprocess
 
 import pytest
 from faults import Fault
-from mutations import FAULTS, ROOT, Outcome, check_faults, key, selected, show
+from mutations import FAULTS, ROOT, Copy, Outcome, check_faults, key, selected, show
 
 
 def test_every_fault_can_be_planted():
@@ -51,3 +52,17 @@ def test_places_select_their_faults(monkeypatch, tmp_path):
     assert parsing and all(pathlib.PurePath(fault.file).parent.name == "parsing" for fault in parsing)
     assert selected([str(ROOT / "zoo" / "config.py")]) == [fault for fault in FAULTS if fault.file == "zoo/config.py"]
     assert selected([]) == FAULTS
+
+
+def test_fault_is_planted_in_a_copy_and_taken_out_again(tmp_path, monkeypatch):
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    (sources / "double.py").write_text("def double(x):\n    return 2 * x  # twice\n")
+    (sources / "test_double.py").write_text("import double\n\n\ndef test_double():\n    assert double.double(3) == 6\n")
+    subprocess.run("git init -q && git add .", shell=True, cwd=sources, check=True)
+    monkeypatch.setattr("mutations.ROOT", sources)
+    copy = Copy(tmp_path / "copy")
+    found = copy.plant(Fault("double.py", "2 * x", "3 * x", "test_double.py"), 60)
+    survived = copy.plant(Fault("double.py", "# twice", "# thrice", "test_double.py"), 60)
+    assert (found.found, found.by, survived.found) == (True, "FAILED test_double.py::test_double", False)
+    assert all((tmp_path / "copy" / path.name).read_text() == path.read_text() for path in sources.glob("*.py"))

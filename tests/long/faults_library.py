@@ -85,7 +85,7 @@ LIBRARY = [
     Fault(
         "keras_transformer/ops/ancestry.py",
         'dtype="int32") % num_beams',
-        'dtype="int32") * 0',
+        'dtype="int32") // num_beams',
         f"{CACHE_TESTS} tests/layers/test_decoder.py {BEAM_TESTS}",
     ),
     Fault(

@@ -48,7 +48,7 @@ ZOO = [
     ),
     Fault(
         "zoo/corpora/sharded_corpus.py",
-        "                    _check_shard(path, digests[-1])\n",
+        "            _check_shard(path, digest)\n",
         "",
         "tests/zoo/corpora/test_sharded_corpus.py",
     ),

@@ -91,10 +91,11 @@ class Copy:
 
     def stop(self) -> None:
         """Ends the tests that run, and all processes that they have started."""
-        if self._process is not None:
+        process, self._process = self._process, None
+        if process is not None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
     def check(self, faults: list[Fault]) -> None:
         """Raises `UnfitTestsError` unless the tests of all faults pass without them."""
