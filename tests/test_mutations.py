@@ -54,6 +54,7 @@ def test_places_select_their_faults(monkeypatch, tmp_path):
     assert selected([]) == FAULTS
 
 
+@pytest.mark.slow
 def test_fault_is_planted_in_a_copy_and_taken_out_again(tmp_path, monkeypatch):
     sources = tmp_path / "sources"
     sources.mkdir()
