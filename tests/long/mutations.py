@@ -1,6 +1,6 @@
 """Plants faults in a copy of the sources one by one, and reports those that no test notices.
 
-Takes minutes for a folder and an hour for all; run it in the background, in any folder:
+Takes minutes for a folder and about half an hour for all; run it in the background, in any folder:
 
     mkdir -p build && nohup nice python tests/long/mutations.py > build/mutations.txt 2>&1 &
     python tests/long/mutations.py keras_transformer/decoding zoo/config.py
