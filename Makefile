@@ -1,7 +1,7 @@
 # make translate   sets up and translates a few sentences, or TEXT="..."
 # make test        sets up and runs the tests, on TensorFlow
 # make test-slow   the library on JAX, and what takes longest: examples, fresh processes, scores of what is shipped
-# make test-long   checks outside of CI, about an hour: kills, several processes, hostile texts; OPTIONS=--short for less
+# make test-long   checks outside of CI, about two hours: kills, several processes, hostile texts, faults; OPTIONS=--short
 # make lint        ruff, as in CI
 
 # Creates the environment; another one than that of an existing environment makes it anew: make PYTHON=python3.12

@@ -44,13 +44,17 @@ def causal(steps, key_steps, offset=0):
 
 
 def attention(query, key, value, mask=None):
-    """Computes eq. 1 of Vaswani et al. 2017 row by row: outputs [B, N, T, H] and weights [B, N, T, S]."""
+    """Computes eq. 1 of Vaswani et al. 2017 row by row: outputs [B, N, T, H] and weights [B, N, T, S].
+
+    The mask is [B, T, S] or [B, N, T, S], or broadcastable to it.
+    """
     (batch, heads, steps, width), key_steps = query.shape, key.shape[2]
-    mask = np.broadcast_to(True if mask is None else mask, (batch, steps, key_steps))
+    mask = np.ones((1, 1, 1), bool) if mask is None else mask
+    mask = np.broadcast_to(mask[:, None] if mask.ndim == 3 else mask, (batch, heads, steps, key_steps))
     outputs = np.zeros((batch, heads, steps, value.shape[-1]))
     weights = np.zeros((batch, heads, steps, key_steps))
     for b, n, t in np.ndindex(batch, heads, steps):
-        seen = np.flatnonzero(mask[b, t])
+        seen = np.flatnonzero(mask[b, n, t])
         if len(seen):
             weights[b, n, t, seen] = softmax(key[b, n, seen] @ query[b, n, t] / np.sqrt(width))
             outputs[b, n, t] = weights[b, n, t] @ value[b, n]
@@ -70,7 +74,8 @@ def multi_head_attention(query, value, weights, num_heads, mask=None, key=None):
     outputs = outputs.transpose(0, 2, 1, 3)
     outputs = dense(outputs.reshape(*outputs.shape[:2], -1), part(weights, "output_dense"))
     if mask is not None:
-        outputs = outputs * np.broadcast_to(mask.any(-1), outputs.shape[:2])[..., None]
+        seen = mask.any(-1) if mask.ndim == 3 else mask.any((1, 3))
+        outputs = outputs * np.broadcast_to(seen, outputs.shape[:2])[..., None]
     return outputs, scores
 
 
@@ -86,23 +91,23 @@ def feed_forward(x, weights, activation=relu):
     return dense(activation(dense(x, part(weights, "inner_dense"))), part(weights, "output_dense"))
 
 
-def sublayer(x, function, weights, normalize_first):
+def sublayer(x, function, weights, normalize_first, epsilon=1e-6):
     """Computes LayerNorm(x + F(x)), section 3.1, or in pre-norm x + F(LayerNorm(x)), Xiong et al. 2020."""
     if normalize_first:
-        return x + function(layer_norm(x, part(weights, "norm")))
-    return layer_norm(x + function(x), part(weights, "norm"))
+        return x + function(layer_norm(x, part(weights, "norm"), epsilon))
+    return layer_norm(x + function(x), part(weights, "norm"), epsilon)
 
 
-def encoder_block(x, weights, num_heads, mask=None, normalize_first=False):
+def encoder_block(x, weights, num_heads, mask=None, normalize_first=False, epsilon=1e-6):
     """Computes an encoder block with `mask` [B, T, T]."""
 
     def attend(x):
         return multi_head_attention(x, x, part(weights, "self_attention"), num_heads, mask)[0]
 
-    x = sublayer(x, attend, part(weights, "self_attention_residual"), normalize_first)
+    x = sublayer(x, attend, part(weights, "self_attention_residual"), normalize_first, epsilon)
     transform = part(weights, "feed_forward")
     residual = part(weights, "feed_forward_residual")
-    return sublayer(x, lambda x: feed_forward(x, transform), residual, normalize_first)
+    return sublayer(x, lambda x: feed_forward(x, transform), residual, normalize_first, epsilon)
 
 
 def decoder_block(x, memory, weights, num_heads, mask=None, memory_mask=None, normalize_first=False):

@@ -41,6 +41,13 @@ def test_equals_numpy(normalize_first):
         np.testing.assert_allclose(checks.numpy(layer(X, **call)), expected, atol=2e-5)
 
 
+@pytest.mark.parametrize("normalize_first", [False, True])
+def test_epsilon_is_that_of_all_normalisations(normalize_first):
+    layer = ready(normalize_first=normalize_first, epsilon=0.1)
+    expected = ref.encoder_block(X, ref.weights_of(layer), N, None, normalize_first, epsilon=0.1)
+    np.testing.assert_allclose(checks.numpy(layer(X)), expected, atol=2e-5)
+
+
 def test_attached_masks_equal_explicit_ones_and_propagate():
     layer = ready()
     expected = checks.numpy(layer(X, mask=PADDING))

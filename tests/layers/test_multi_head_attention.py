@@ -83,6 +83,16 @@ def test_separate_keys_with_a_mask_of_their_own():
     np.testing.assert_allclose(checks.numpy(outputs), expected, atol=1e-5)
 
 
+def test_queries_that_one_head_leaves_without_keys():
+    """The heads that see keys contribute to the output, with its bias; without any, the output is zero."""
+    mask = np.repeat(PATTERN[:, None], N, axis=1)
+    mask[:, 0, 1] = mask[0, :, 3] = False
+    layer = ready()
+    expected, _ = call_numpy(layer, QUERY, VALUES, mask)
+    assert expected[:, 1].any() and not expected[0, 3].any()
+    np.testing.assert_allclose(checks.numpy(layer(QUERY, VALUES, attention_mask=mask)), expected, atol=1e-5)
+
+
 @pytest.mark.parametrize("use_bias", [True, False])
 def test_same_numbers_as_keras_given_its_weights(use_bias):
     # Keras's layer fails on JAX where values have another width than keys.

@@ -60,6 +60,7 @@ CHECKS = {
     "library, torch": Check(
         "pytest", LIBRARY, "tests/ops", backend="torch", description="All tests of the library on torch"
     ),
+    "mutations": Check("mutations.py", "--fresh", "--fresh --every 20"),
 }
 
 

@@ -22,7 +22,11 @@ MASKS = {
     "heads": (RANDOM.random((B, N, T, S)) < 0.1) & (np.arange(T) != 4)[:, None],
     "keys of heads": RANDOM.random((1, N, 1, S)) < 0.3,
 }
-SMALL = 6 * N * S * 16  # Blocks of 16 steps, the last of which is not full.
+SMALL = B * N * S * 16  # Blocks of 13 steps, the last of which is not full.
+
+
+def test_small_blocks_are_several():
+    assert blockwise._block_sizes(T, SMALL // (B * N * S)) == (13, 3)
 
 
 def seen(mask, causal, window):

@@ -25,6 +25,12 @@ def test_means_name_by_name_in_the_dtype_of_the_first():
         np.testing.assert_array_equal(array, expected.astype(array.dtype))
 
 
+@pytest.mark.parametrize("dtype", ["int16", "int64", "uint8"])
+def test_means_of_integers_are_rounded_to_the_nearest(dtype):
+    average = average_arrays([{"steps": np.array(steps, dtype)} for steps in ([1, 2], [2, 2], [2, 3])])
+    assert average["steps"].dtype == dtype and average["steps"].tolist() == [2, 2]  # Of 5 / 3 and 7 / 3.
+
+
 def test_sums_in_float64_without_changing_the_checkpoints():
     large = {"w": np.array([1e8, 1.0], "float32")}
     small = {"w": np.array([1.0, 1.0], "float32")}

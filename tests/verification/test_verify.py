@@ -90,6 +90,15 @@ def test_non_causal_model_fails():
     assert found.passed is False and "see later steps" in found.note
 
 
+@pytest.mark.parametrize("padding, passed", [("same", False), ("causal", True)])
+def test_convolution_that_sees_only_the_next_step_fails(padding, passed):
+    ids = keras.Input((None,), dtype="int32")
+    x = TokenEmbedding(30, 16, mask_zero=False)(ids)
+    convolution = keras.Model(ids, keras.layers.Conv1D(5, kernel_size=2, padding=padding)(x))
+    found = probes.causality(Subject(convolution, BATCH), "inputs", np.random.default_rng(1))
+    assert found.passed is passed, found
+
+
 def test_non_finite_gradient_fails():
     """A quotient of zeros at padding has no effect on outputs, but its gradient is NaN, and NaN times zero is NaN."""
 

@@ -39,6 +39,8 @@ def test_calibration_error_equals_gaps_of_bins():
         if inside.any():
             expected += inside.mean() * abs(right[inside].mean() - confidence[inside].mean())
     assert calibration_error(gold, probabilities) == pytest.approx(expected)
+    # Bins are (0, 1/2] and (1/2, 1]: one text in each, right with a confidence of 1/2 and wrong with 3/4.
+    assert calibration_error(np.array([0, 1]), np.array([[0.5, 0.25, 0.25], [0.75, 0.25, 0.0]]), 2) == 0.625
     sure = np.eye(3)[gold]
     assert calibration_error(gold, sure) == 0 and calibration_error((gold + 1) % 3, sure) == 1
 

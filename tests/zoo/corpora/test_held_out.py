@@ -6,7 +6,7 @@ import pytest
 
 from zoo.classification.__main__ import COMMANDS as CLASSIFICATION
 from zoo.classification.data import open_examples
-from zoo.corpora.held_out import hold_out
+from zoo.corpora.held_out import Part, hold_out
 from zoo.labelling.__main__ import COMMANDS as LABELLING
 from zoo.labelling.data import SentenceReader
 from zoo.parsing.__main__ import COMMANDS as PARSING
@@ -42,6 +42,13 @@ def test_parts_are_disjoint_complete_and_the_same_at_each_start(case):
     texts = [{re.search(r"n\d+n", text)[0] for text in part} for part in (train, dev)]
     assert not texts[0] & texts[1] and len(texts[0] | texts[1]) == 300
     assert [*map(str, hold_out(open_file(path), 0.1)[1])] == dev
+
+
+def test_space_around_a_text_does_not_change_its_part():
+    """Otherwise a text could be in the training set and in the dev set."""
+    part, texts = Part(0.5, dev=True), [f"te n{i}n" for i in range(40)]
+    chosen = [part(text) for text in texts]
+    assert 0 < sum(chosen) < 40 and [part(f" {text}\t") for text in texts] == chosen
 
 
 def test_lines_keep_their_numbers_and_reports_count_a_part(tmp_path):

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -89,7 +90,7 @@ def test_an_empty_corpus_is_refused(tmp_path):
             prepare_corpus(pairs, TOKENIZER, tmp_path / name, max_tokens=1)
 
 
-@pytest.mark.parametrize("damage", ["cut", "missing", "vocabulary"])
+@pytest.mark.parametrize("damage", ["cut", "missing", "vocabulary", "twice"])
 def test_a_damaged_corpus_is_refused(damage, tmp_path):
     folder = tmp_path / "corpus"
     prepare_corpus(PAIRS[:20], TOKENIZER, folder, shard_pairs=10)
@@ -98,6 +99,8 @@ def test_a_damaged_corpus_is_refused(damage, tmp_path):
         ids.write_bytes(ids.read_bytes()[:-2])
     elif damage == "missing":
         (folder / "shard-00001" / "corpus.json").unlink()
+    elif damage == "twice":
+        shutil.copytree(folder / "shard-00000", folder / "shard-00001", dirs_exist_ok=True)
     else:
         facts = folder / "shard-00001" / "corpus.json"
         facts.write_text(json.dumps({**json.loads(facts.read_text()), "tokenizer": "another"}))

@@ -181,8 +181,12 @@ def test_unknown_labels_count_as_wrong(trained, files, tmp_path):
     with pytest.raises(ValueError, match="Line 5 has the label 'B-RIVER'"):
         task.evaluate(trained.tagger, other)
     other = SentenceReader(tmp_path / "other.tsv", unknown_labels="wrong")
-    accuracy, f1 = task.evaluate(trained.tagger, other, resamples=0).scores
+    evaluation = task.evaluate(trained.tagger, other, resamples=0)
+    accuracy, f1 = evaluation.scores
     assert accuracy.value == pytest.approx(80) and f1.value == pytest.approx(50), "Ost is taken for a place"
+    (rows,) = trained.tagger.probabilities([["te", "Bal", "Tir", "te", "Ost"]])
+    known = [trained.tagger.labels.index(label) for label in ("O", "B-PLACE", "I-PLACE", "O")]
+    assert evaluation.loss == pytest.approx(-np.log(rows[range(4), known]).mean(), rel=1e-4)
     recipe = override(RECIPE, ["training.steps=2", "training.cooldown_steps=0", "training.evaluate_every=2"])
     lines = []
     train = SentenceReader(files.train)

@@ -53,9 +53,11 @@ def trained(tmp_path_factory):
 
 
 def test_trained_encoder_predicts_masked_tokens(trained):
-    accuracy, perplexity, constant = task.evaluate(trained.encoder, texts(60, 3)).scores
+    evaluation = task.evaluate(trained.encoder, texts(60, 3))
+    accuracy, perplexity, constant = evaluation.scores
     assert 1 / 8 < constant.value / 100 < 30 / 100 and accuracy.value > 75
     assert perplexity.value < 4 and 0 < accuracy.interval < 10
+    assert np.log(perplexity.value) == pytest.approx(evaluation.loss)
 
 
 def test_checkpoint_restores_encoder(trained):

@@ -6,6 +6,7 @@ import pathlib
 import keras
 import numpy as np
 import pytest
+import safetensors.numpy
 
 from keras_transformer.training import average_arrays
 from zoo.config import ModelConfig
@@ -175,6 +176,13 @@ def test_every_flipped_bit_is_detected(tmp_path):
         for name, array in ARRAYS.items():
             np.testing.assert_array_equal(arrays[name], array)
     assert refused > 0.9 * len(content) * 8 / 5
+
+
+@pytest.mark.parametrize("metadata", [None, {"facts": "null"}])
+def test_files_without_a_hash_are_refused(tmp_path, metadata):
+    (tmp_path / "file").write_bytes(safetensors.numpy.save({"a": np.zeros(3)}, metadata))
+    with pytest.raises(ValueError, match="file was altered after it was written"):
+        load_arrays(tmp_path / "file")
 
 
 def test_missing_and_foreign_files_are_named(tmp_path):

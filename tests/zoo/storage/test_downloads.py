@@ -126,10 +126,13 @@ def test_a_failed_download_installs_nothing_and_resumes_later(server):
 
 def test_a_file_with_another_hash_is_refused(server):
     weights = server.folder / WEIGHTS
-    weights.write_bytes(weights.read_bytes()[:-1] + b"x")
+    content = weights.read_bytes()
+    weights.write_bytes(content[:-1] + b"x")
     with pytest.raises(ValueError, match="cannot be downloaded: its SHA-256 is .* instead of"):
         find(server.address)
     assert installed(server) == []
+    weights.write_bytes(content)
+    assert_right(find(server.address))
 
 
 def test_a_card_can_be_pinned(server):

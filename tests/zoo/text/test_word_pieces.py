@@ -34,7 +34,8 @@ def pieces(text, **options):
         ("a\u00a0b\u2003a", "a b a"),
         ("a\u200b\u0000\ufffd!", "a !"),
         ("[MASK]", "[ mask ]"),
-        ("a" * 101, "[UNK]"),
+        ("unaffaff" + "able" * 23, "un ##aff ##aff" + " ##able" * 23),  # 100 characters.
+        ("unaff" + "able" * 24, "[UNK]"),  # 101 characters.
         ("a'b", "a ' b"),
     ],
 )

@@ -64,3 +64,16 @@ def test_a_run_of_adam_equals_the_equations(accumulation, replicas, peak):
         for gradient in update:
             apply(tf.constant(gradient))
         np.testing.assert_allclose(keras.ops.convert_to_numpy(variable), after, rtol=2e-4, atol=1e-7)
+
+
+def test_rates_fall_from_layer_to_layer():
+    """The first update of Adam is the learning rate, whatever the gradient."""
+    config = TrainingConfig(warmup_steps=10, peak_learning_rate=0.02, layer_decay=0.5)
+    bottom, block, head = variables = [keras.Variable(np.zeros(3, "float32")) for _ in range(3)]
+    levels = [[types.SimpleNamespace(variables=[variable])] for variable in (bottom, block)]
+    encoder = types.SimpleNamespace(layers_bottom_up=lambda: levels)
+    optimizer = make_optimizer(config, types.SimpleNamespace(text_encoder=encoder, trainable_variables=variables))
+    optimizer.build(variables)
+    optimizer.apply([tf.fill([3], 0.1), tf.fill([3], 0.1), tf.fill([3], 0.1)])
+    for variable, factor in ((bottom, 0.25), (block, 0.5), (head, 1.0)):
+        np.testing.assert_allclose(keras.ops.convert_to_numpy(variable), -0.002 * factor, rtol=1e-5)

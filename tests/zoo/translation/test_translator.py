@@ -125,6 +125,17 @@ def test_n_best_are_ordered_and_scores_equal_model(translator, sources, monkeypa
             assert score == pytest.approx(log_prob / float(length_penalty(length, alpha)), rel=1e-3, abs=1e-4)
 
 
+def test_loss_is_the_mean_over_tokens_without_padding(translator, corpus):
+    pairs = [("mano tek!", corpus.dev[0][1]), *corpus.dev[:3], ("tek", "ølk zati")]
+    found = []
+    for source, target in pairs:
+        source_ids, target_ids = translator.tokenizer.encode([source, target])
+        found.append(forced_log_prob(translator.model, source_batch([source_ids]), np.array([*target_ids, END_ID])))
+    log_probs, lengths = zip(*found)
+    assert len({*lengths}) > 2
+    assert translator.loss(pairs) == pytest.approx(-sum(log_probs) / sum(lengths), rel=1e-4)
+
+
 def test_greedy_equals_beam_of_one(translator, sources, monkeypatch):
     monkeypatch.setattr(translator, "tokenizer", Spy(translator.tokenizer))
     for text in sources[:4]:
