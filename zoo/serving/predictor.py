@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import json
 import os
 import pathlib
 import re
@@ -149,7 +150,8 @@ class Predictor:
 
     def saved_settings(self) -> dict:
         """Returns the values of `settings` and `fixed_settings`, ready for JSON."""
-        return {**{name: getattr(self, name) for name in self.settings}, **self.fixed_settings}
+        settings = {**{name: getattr(self, name) for name in self.settings}, **self.fixed_settings}
+        return json.loads(json.dumps(settings))
 
     def export(self, folder: str | os.PathLike, **options) -> dict:
         """Writes a SavedModel folder that takes strings and does not need this package; returns its card.
