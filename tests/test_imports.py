@@ -155,6 +155,7 @@ def python(code, *folders, **environment):
     return subprocess.run([sys.executable, "-c", code], env=environment, cwd="/", capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_a_bare_import_loads_no_other_backend():
     """Keras itself loads matplotlib where it is installed; the library must not add to what Keras loads."""
     code = (

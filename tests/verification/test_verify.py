@@ -182,6 +182,7 @@ def test_features_are_padded_with_zeros():
     assert report.passed and report["padding invariance"].passed, str(report)
 
 
+@pytest.mark.slow
 def test_lengths_that_a_model_does_not_take_are_left_out():
     """With learned positions no padding can be added behind the last one, and the reason is in the table."""
     report = verify(model(positions=LearnedPositionalEncoding(10)), BATCH, show=False)

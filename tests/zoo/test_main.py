@@ -198,6 +198,7 @@ def test_plan_shows_no_start_up_log(monkeypatch, tmp_path):
     assert result.returncode == 2 and result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_plan_leaves_no_files(tmp_path, capsys, monkeypatch):
     """Counts what a training run counts; invalid arguments print the error of `train`."""
     monkeypatch.setenv("COLUMNS", "200")

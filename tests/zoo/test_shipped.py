@@ -56,6 +56,7 @@ def test_check_passes(shipped):
     assert files.passed and answers.passed, (files, answers)
 
 
+@pytest.mark.slow
 def test_first_sentences_are_right():
     """What `make translate` shows, against references of our own."""
     references = {

@@ -146,6 +146,7 @@ def test_invalid_arguments_raise(files, tmp_path):
         task.train(RECIPE, other, dev, tmp_path / "b", log=lambda text: None)
 
 
+@pytest.mark.slow
 def test_characters_distinguish_case(tmp_path):
     """Only capitals determine the labels, and the vocabulary is lower-case."""
     rng, path = random.Random(1), tmp_path / "train.tsv"

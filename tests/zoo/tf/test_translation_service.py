@@ -54,6 +54,7 @@ def test_a_text_over_the_limit_affects_no_other_call(served):
     assert strings(translate(tf.constant(["mano tek"]))["translations"])[0]
 
 
+@pytest.mark.slow
 def test_an_export_that_exceeds_its_time_limit_is_not_kept(trained, tmp_path):
     card = trained.translator.export(tmp_path / "model", max_seconds=60, text=False)
     assert card["limits"] == {"max_bytes": 100_000, "max_seconds": 60}
@@ -62,6 +63,7 @@ def test_an_export_that_exceeds_its_time_limit_is_not_kept(trained, tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
+@pytest.mark.slow
 def test_texts_too_long_to_align_have_no_links(trained, tmp_path, monkeypatch):
     """Tests a long text between others, with the service and with the translator."""
     monkeypatch.setattr(alignment, "MAX_ALIGNED_TOKENS", 30)
