@@ -151,11 +151,11 @@ def test_check_compares_scores(trained, folder, tmp_path, capsys, monkeypatch):
     evaluate = ["--data", str(tmp_path / "data" / "dev.tsv")]
     score = checking.run("translation", ["evaluate", "--checkpoint", str(folder), *evaluate])[0]
     value = float(re.search(r"BLEU (\d+\.\d+)", score).group(1))
+    checking.record(folder, ["abc"], ["--data", "{data}/dev.tsv"])
     for wanted, status in ((value, 0), (value + 1, 1)):
         card = checkpoints.read_card(folder)
         card["scores"][0]["value"] = wanted
         checkpoints.write_card(folder, card)
-        checking.record(folder, ["abc"], ["--data", "{data}/dev.tsv"])
         monkeypatch.setenv("KERAS_TRANSFORMER_DATA", str(tmp_path / "data"))
         assert command.main(["check", str(folder), "--scores"]) == status
         assert f"the card has {wanted:.2f}" in capsys.readouterr().out
