@@ -168,10 +168,10 @@ class Translator(Predictor):
 
     def attention(self) -> Callable:
         """Returns the compiled `attention_function` of the model and its `alignment_heads`."""
-        key = "attention", self.alignment_heads
-        if key not in self._compiled:
-            self._compiled[key] = attention_function(self.model, self.alignment_heads)
-        return self._compiled[key]
+        heads = check_heads(self.model.config, self.alignment_heads)
+        if ("attention", heads) not in self._compiled:
+            self._compiled["attention", heads] = attention_function(self.model, heads)
+        return self._compiled["attention", heads]
 
     def export(
         self,

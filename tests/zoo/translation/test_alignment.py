@@ -78,7 +78,10 @@ def test_heads_are_saved_and_take_effect(trained, tmp_path):
     saved, whole = zoo.load(tmp_path / "saved"), trained.translator.align(*pair)[0].weights
     np.testing.assert_array_equal(saved.align(*pair)[0].weights, translator.align(*pair)[0].weights)
     assert np.abs(saved.align(*pair)[0].weights - whole).max() > 0.01
-    saved.alignment_heads = ()
+    saved.alignment_heads = [[0, 2, "reads"]]
+    with pytest.raises(ValueError, match="Received: .0, 2, 'reads'."):
+        saved.align(*pair)
+    saved.alignment_heads = []
     np.testing.assert_allclose(saved.align(*pair)[0].weights, whole, atol=1e-6)
 
 
