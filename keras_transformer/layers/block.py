@@ -6,6 +6,7 @@ import keras
 
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
+from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.residual import Residual
 
 
@@ -79,7 +80,7 @@ class TransformerBlock(keras.layers.Layer):
         return inputs_shape
 
     def compute_output_spec(self, *args, **kwargs):
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
+        return output_spec(self, args, kwargs)
 
     def _build_common(self, inputs_shape):
         """Builds self-attention and feed-forward layer; called by `build`, where the width is known."""

@@ -8,6 +8,7 @@ from keras import ops
 from keras_transformer.layers.attention_heads import AttentionHeads
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.layers.keras_attention import copy_weights
+from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.projection import ProjectionOptions
 from keras_transformer.ops import masks
 from keras_transformer.ops.axes import AttentionAxes
@@ -238,7 +239,7 @@ class MultiHeadAttention(AttentionHeads):
         return (*query_shape[:-1], *(self._output_sizes or query_shape[-1:]))
 
     def compute_output_spec(self, *args, **kwargs):
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
+        return output_spec(self, args, kwargs)
 
     def get_config(self):
         return {

@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.block import join_outputs
+from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
 from keras_transformer.ops.rematerialisation import rematerialized_call
@@ -88,7 +89,7 @@ class TransformerStack(keras.layers.Layer):
         return inputs_shape
 
     def compute_output_spec(self, *args, **kwargs):
-        return keras.Operation.compute_output_spec(self, *args, **kwargs)  # By `call`, for scores and caches too.
+        return output_spec(self, args, kwargs)
 
     def _run(self, inputs, mask, inputs_mask, cache, return_attention_scores, training, **block_arguments):
         """Applies all blocks; returns the outputs, with the scores and new caches of all blocks if there are any."""

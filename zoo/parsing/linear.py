@@ -21,7 +21,12 @@ class Symbols:
     Args:
         labels, tags: Labels of constituents, and tags of words.
         first: Number of the first symbol, which follows those of the vocabulary.
+
+    Attributes:
+        max_depth: Depth of constituents below the root. Those that are deeper are left out of trees.
     """
+
+    max_depth = MAX_DEPTH - 2
 
     def __init__(self, labels: Sequence[str], tags: Sequence[str], first: int):
         self.labels, self.tags, self.close = list(labels), list(tags), first
@@ -58,13 +63,13 @@ class Symbols:
 
         Numbers that are not a tree are repaired: empty constituents, closing brackets too many, and tags without a word
         are left out; open brackets are closed at the end; words without a tag follow at the end, with the tag XX.
-        Constituents that are nested more than MAX_DEPTH deep are left out.
+        Constituents deeper than `max_depth` are left out.
         """
         root = Tree(ROOT, [])
         stack, place, skipped = [root], 0, 0
         for number in map(int, numbers):
             kind = self._kinds[number] if number < self.size else _OTHER
-            if kind == _OPEN and len(stack) >= MAX_DEPTH - 1:
+            if kind == _OPEN and len(stack) > self.max_depth:
                 skipped += 1
             elif kind == _OPEN:
                 stack.append(Tree(self._names[number], []))
@@ -79,6 +84,16 @@ class Symbols:
             _close(stack)
         root.extend(Tree(_UNKNOWN_TAG, [word]) for word in words[place:])
         return root
+
+    def pieces(self) -> tuple[list[str], list[str], list[int], list[int]]:
+        """Returns how to write each number in brackets: text before and after its word, nesting (1, -1, 0), words."""
+        before = {_OPEN: " ({}", _CLOSE: ")", _TAG: " ({} "}
+        return (
+            [before.get(kind, "").format(name) for kind, name in zip(self._kinds, self._names)],
+            [")" if kind == _TAG else "" for kind in self._kinds],
+            [(kind == _OPEN) - (kind == _CLOSE) for kind in self._kinds],
+            [int(kind == _TAG) for kind in self._kinds],
+        )
 
     def constraint(self):
         """Returns the `BracketConstraint` of a search over these symbols."""

@@ -1,5 +1,6 @@
 """The predictor of trees as sequences of symbols."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,7 +12,9 @@ from zoo.corpora.batching import length_sorted_chunks, original_order, source_ba
 from zoo.corpora.encoded_corpus import EncodedCorpus, teacher_forced
 from zoo.corpora.token_rows import TokenRows
 from zoo.corpora.word_rows import encode_windows
+from zoo.limits import with_check
 from zoo.models.seq2seq import Seq2Seq
+from zoo.parsing.export import check_exported_parser
 from zoo.parsing.linear import Symbols
 from zoo.parsing.sentences import check_trees, encode_sentences, leaves_of
 from zoo.parsing.trees import Tree
@@ -105,13 +108,20 @@ class LinearParser(Predictor):
         return symbol_corpus(leaves_of(trees), trees, self.tokenizer, self.max_tokens, self.symbols)
 
     def _make_service(self, limits):
-        raise ValueError("A linearised parser cannot be exported. Export a span parser, which is better and faster.")
+        from zoo.tf.parsing_service import LinearParsingService
 
-    def _search(self, source, words, beam_size, length_penalty, constrain):
+        options = {"beam_size": self.beam_size, "length_penalty": self.length_penalty, "constrain": True}
+        return LinearParsingService(self, limits, functools.partial(self._search, **options))
+
+    def _check_signature(self, limits, signature):
+        check_exported_parser(self, signature)
+
+    def _search(self, source, words, beam_size, length_penalty, constrain, each_step=None):
         """Searches the symbols of sources `[B, S]` with `words` `[B]` words; returns `Hypotheses`."""
         width = _SYMBOLS_PER_TOKEN * ops.shape(source)[1] + _EXTRA_SYMBOLS
         limits = _SYMBOLS_PER_TOKEN * words + _EXTRA_SYMBOLS
         step, state = self.model.step_function(beam_size), self.model.init_state(source, beam_size, width)
+        step = step if each_step is None else with_check(each_step, step)
         if constrain:
             constraint = self.symbols.constraint()
             begin = constraint.begin(*(ops.repeat(counts, beam_size) for counts in (words, limits)))

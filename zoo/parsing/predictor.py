@@ -9,10 +9,11 @@ from zoo.corpora.word_rows import window_boundaries, window_characters
 from zoo.models.span_parser import SpanParser
 from zoo.parsing.chart import best_trees, span_number
 from zoo.parsing.data import ChartCorpus, chart_corpus
+from zoo.parsing.export import check_exported_parser
 from zoo.parsing.sentences import check_trees, encode_sentences, leaves_of
-from zoo.parsing.trees import Tree, to_brackets, to_tree
-from zoo.serving.encoder_predictor import PROBES, EncoderPredictor
-from zoo.serving.predictor import Progress, raise_mismatch
+from zoo.parsing.trees import Tree, to_tree
+from zoo.serving.encoder_predictor import EncoderPredictor
+from zoo.serving.predictor import Progress
 from zoo.text.vocabularies import Vocabulary
 
 
@@ -105,16 +106,9 @@ class TreeParser(EncoderPredictor):
         )
 
     def _make_service(self, limits):
-        from zoo.tf.parsing_service import ParsingService
+        from zoo.tf.parsing_service import SpanParsingService
 
-        return ParsingService(self, limits)
+        return SpanParsingService(self, limits)
 
     def _check_signature(self, limits, signature):
-        """Checks that the SavedModel predicts the same trees."""
-        sentences = [text.split() for text in PROBES]
-        width = max(map(len, sentences))
-        found = signature(words=[[*words, *[""] * (width - len(words))] for words in sentences])
-        for words, tree, served in zip(sentences, self.parse(sentences), found["trees"].numpy()):
-            expected = to_brackets(tree) if tree else ""
-            if served.decode() != expected:
-                raise_mismatch("parser", words, expected, served.decode())
+        check_exported_parser(self, signature)

@@ -1,26 +1,22 @@
-"""SavedModel of a span parser, from words to trees in brackets."""
+"""SavedModels of parsers, from words to trees in brackets."""
+
+import functools
+from collections.abc import Callable, Mapping
 
 import tensorflow as tf
 
+from zoo.limits import Limits
 from zoo.tf.predictor_service import WordService, word_characters
 
 
 class ParsingService(WordService):
-    """Parses sentences.
+    """Base of the services of parsers.
 
         words: string [B, W], padded with ""
         -> trees: string [B], as `zoo.parsing.trees.to_brackets` writes them; "" for a sentence without words
 
-    Sentences with too many tokens are parsed in windows, as by `TreeParser`.
+    Sentences with too many tokens are parsed in windows, as by the parser.
     """
-
-    def __init__(self, parser, limits):
-        super().__init__(parser, limits)
-        self._best = parser.best_labels
-        self._tags = parser.tags
-        chains = [label.split() for label in parser.labels]
-        self._opening = ["".join(f"({label} " for label in chain) for chain in chains]
-        self._closing = [")" * len(chain) for chain in chains]
 
     def _serve(self, check, words):
         real = self._real(words)
@@ -32,15 +28,66 @@ class ParsingService(WordService):
         window, count = places[:, 0], tokens.nrows()
         firsts, parts = (tf.RaggedTensor.from_value_rowids(x, window, count) for x in (places[:, 1], flat))
         boundaries = tf.concat([firsts, tokens.row_lengths()[:, None] - 1], 1)
-        sides = {"token_ids": tokens, "character_ids": characters, "boundary_ids": tf.cast(boundaries, tf.int32)}
-        rows = [sides[name] for name in self._inputs]
-        found = self._in_chunks(check, self._trees, tf.constant([], tf.string), *rows, parts)
+        rows = {"token_ids": tokens, "character_ids": characters, "boundary_ids": tf.cast(boundaries, tf.int32)}
+        found = self._parsed(check, rows, parts)
         sentence = tf.math.unsorted_segment_max(owners, window, count)
         trees = tf.strings.unsorted_segment_join(found, sentence, tf.shape(words)[0], " ")
         return {"trees": tf.where(tf.equal(trees, ""), "", tf.strings.join(["(TOP ", trees, ")"]))}
 
+    def _parsed(self, check: Callable, rows: Mapping[str, tf.RaggedTensor], words: tf.RaggedTensor) -> tf.Tensor:
+        """Returns the brackets below the root, string `[N]`, of windows with their words `[N, (W)]`."""
+        raise NotImplementedError
+
+
+class LinearParsingService(ParsingService):
+    """Parses sentences with a `zoo.parsing.linear_parser.LinearParser`, whose search runs in the graph.
+
+    Args:
+        parser, limits: As for the other services.
+        search: Function `search(source [B, S], words [B], each_step=check)` that returns `Hypotheses` that are trees
+            over so many words, and calls the check before each step.
+    """
+
+    def __init__(self, parser, limits: Limits, search: Callable):
+        super().__init__(parser, limits)
+        self._search, self._pieces, self._max_depth = search, parser.symbols.pieces(), parser.symbols.max_depth
+        self._chunk_tokens = max(1, parser.batch_tokens // parser.beam_size)
+
+    def _parsed(self, check, rows, words):
+        trees = functools.partial(self._trees, check)
+        return self._in_chunks(check, trees, tf.constant([], tf.string), rows["token_ids"][:, 1:], words)
+
+    def _trees(self, check, source, words):
+        """Returns the brackets of padded sources `[n, S]` and words `[n, W]`."""
+        lengths = tf.math.count_nonzero(tf.not_equal(words, ""), axis=1, dtype=tf.int32)
+        ids = self._search(source, lengths, each_step=check).ids[:, 0]
+        before, after, nesting, tags = (tf.gather(tf.constant(column), ids) for column in self._pieces)
+        place = tf.cumsum(tags, axis=1) - 1
+        words = tf.where(tags > 0, tf.gather(words, tf.maximum(place, 0), batch_dims=1), "")
+        # The depth of the constituent that a bracket opens or closes, of which `decode` leaves out those too deep.
+        depth = tf.cumsum(nesting, axis=1) + tf.cast(nesting < 0, tf.int32)
+        kept = (nesting == 0) | (depth <= self._max_depth)
+        parts = tf.where(kept, tf.strings.join([before, words, after]), "")
+        return tf.strings.strip(tf.strings.reduce_join(parts, axis=1))
+
+
+class SpanParsingService(ParsingService):
+    """Parses sentences with a `zoo.parsing.predictor.TreeParser`, whose search (CKY) runs in the graph."""
+
+    def __init__(self, parser, limits):
+        super().__init__(parser, limits)
+        self._best = parser.best_labels
+        self._tags = parser.tags
+        chains = [label.split() for label in parser.labels]
+        self._opening = ["".join(f"({label} " for label in chain) for chain in chains]
+        self._closing = [")" * len(chain) for chain in chains]
+
+    def _parsed(self, check, rows, words):
+        inputs = [rows[name] for name in self._predictor.inputs]
+        return self._in_chunks(check, self._trees, tf.constant([], tf.string), *inputs, words)
+
     def _trees(self, *sides):
-        """Returns the brackets below the root, string `[n]`, from padded inputs of the model and words `[n, W]`."""
+        """Returns the brackets of padded inputs of the model and words `[n, W]`."""
         *inputs, words = sides
         scores, labels, tags = self._best(*inputs)
         lengths = tf.math.count_nonzero(tf.not_equal(words, ""), axis=1, dtype=tf.int32)

@@ -28,7 +28,6 @@ class PredictorService(tf.Module):
         self._graph_tokenizer = (GraphTokenizer if isinstance(tokenizer, Tokenizer) else GraphWordPieces)(tokenizer)
         self._special = tokenizer.start_id, tokenizer.end_id, tokenizer.unknown_id
         self._max_tokens, self._chunk_tokens = predictor.max_tokens, predictor.batch_tokens
-        self._inputs = predictor.inputs
 
     def signatures(self) -> dict:
         """Returns the functions to save, by name."""
@@ -54,14 +53,14 @@ class TextService(PredictorService):
     """Base of the services of whole texts. Texts with too many tokens are truncated."""
 
     def _strings(self):
-        return [("text", (None,)), ("second", (None,))][: len(self._inputs)]
+        return [("text", (None,)), ("second", (None,))][: len(self._predictor.inputs)]
 
     def _run(self, check, function, empty, texts):
         """Calls a function of the predictor's inputs in chunks."""
         for side in texts:
             check_bytes(tf.strings.length(side), self._limits)
         rows = self._framed([self._encoded(side) for side in texts])
-        return self._in_chunks(check, function, empty, *rows[: len(self._inputs)])
+        return self._in_chunks(check, function, empty, *rows[: len(self._predictor.inputs)])
 
     def _framed(self, parts):
         """Adds special tokens to ragged ids, as `zoo.corpora.labelled_corpus.frame_rows` does."""
@@ -156,7 +155,7 @@ class LabellingService(WordService):
         rows, characters, places = self._windows(self._subwords(flat), word_characters(flat), owners[:, 0])
         width = tf.reduce_max(tf.concat([tf.cast(rows.row_lengths(), tf.int32), [0]], 0))
         empty = tf.zeros((0, width), tf.int32), tf.zeros((0, width))
-        inputs = (rows, characters)[: len(self._inputs)]
+        inputs = (rows, characters)[: len(self._predictor.inputs)]
         numbers, probabilities = self._in_chunks(check, self._most_probable, empty, *inputs)
         shape = tf.shape(words, tf.int64)
         labels = tf.gather(tf.constant(self._predictor.labels), tf.gather_nd(numbers, places))

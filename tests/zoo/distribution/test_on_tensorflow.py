@@ -42,7 +42,8 @@ def test_the_same_weights_and_losses_as_on_one_device(micro_batch_tokens, one_de
 
 @pytest.mark.slow
 def test_four_replicas():
-    run_with_four_replicas(__file__, "tests/training/test_replicas.py", tests="one_device")
+    files = __file__, "tests/training/test_replicas.py", "tests/zoo/training/test_optimizers.py"
+    run_with_four_replicas(*files, tests="one_device or (equals_the_equations and 4-)")
 
 
 @pytest.mark.slow

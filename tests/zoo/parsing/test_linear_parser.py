@@ -88,8 +88,6 @@ def test_invalid_arguments_raise(trained, tmp_path):
         task.train(override(RECIPE, ["training.lora_rank=4"]), *trained.readers, tmp_path / "b")
     with pytest.raises(ValueError, match="Vocabulary and symbols must have the size of the model"):
         LinearParser(trained.parser.model, trained.parser.tokenizer, ["NP"], ["NN"])
-    checkpoint = str(trained.folder / "run/checkpoint")
-    assert main(["export", "--checkpoint", checkpoint, "--output", str(tmp_path / "c")]) == 2
 
 
 def test_unconstrained_outputs_are_scored(trained, capsys):

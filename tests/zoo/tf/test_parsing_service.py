@@ -1,4 +1,4 @@
-"""A SavedModel parses like its parser: CKY in a graph, and brackets as strings."""
+"""A SavedModel parses like its parser: CKY or a constrained search in a graph, and brackets as strings."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,12 @@ import tensorflow as tf
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 pytest.importorskip("nltk", reason="nltk is not installed")
 
-from zoo.config import SpanParserConfig
+from zoo.config import ModelConfig, SpanParserConfig
+from zoo.models.seq2seq import Seq2Seq
 from zoo.models.span_parser import SpanParser
 from zoo.parsing import chart
+from zoo.parsing.linear import Symbols
+from zoo.parsing.linear_parser import LinearParser
 from zoo.parsing.predictor import TreeParser
 from zoo.parsing.trees import to_brackets
 from zoo.text.tokenizer import train_tokenizer
@@ -50,6 +53,12 @@ def test_sentences_are_parsed_as_by_the_parser(filters, tmp_path):
             variable.assign(rng.normal(0, 0.1 if "characters" in variable.path else 1, variable.shape))
     model.head.bias.assign([0.0, 1.0, 2.0, 2.0])
     parser = TreeParser(model, tokenizer, labels, tags, max_tokens=12, batch_tokens=30)
+    seen = check_trees(parser, tmp_path)
+    assert "(S (VP " in seen and "(ü " in seen and "(NP " in seen
+
+
+def check_trees(parser, tmp_path):
+    """Compares an export with its parser, together and one by one; returns the trees."""
     parser.export(tmp_path / "model")
     parse = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
     seen = ""
@@ -60,4 +69,24 @@ def test_sentences_are_parsed_as_by_the_parser(filters, tmp_path):
         expected = [to_brackets(tree) if tree else "" for tree in parser.parse(sentences)]
         assert [tree.decode() for tree in found] == expected
         seen += "".join(expected)
-    assert "(S (VP " in seen and "(ü " in seen and "(NP " in seen
+    return seen
+
+
+@pytest.mark.parametrize(("beam_size", "max_depth"), [(2, 198), pytest.param(1, 2, marks=pytest.mark.slow)])
+def test_sentences_are_parsed_as_by_the_linearised_parser(beam_size, max_depth, tmp_path, monkeypatch):
+    """Random weights nest deeply; with a small limit of the depth, most constituents are left out."""
+    monkeypatch.setattr(Symbols, "max_depth", max_depth)
+    tokenizer = train_tokenizer(["te lo sol pana kir ute bim drum nok fris"], 300)
+    labels, tags = ["NP", "S", "ü"], ["NN", ".", "-LRB-"]
+    sizes = {"hidden_dim": 16, "intermediate_dim": 32, "num_heads": 2}
+    config = ModelConfig(**sizes, vocabulary_size=Symbols(labels, tags, tokenizer.vocabulary_size).size)
+    model, rng = Seq2Seq(config), np.random.default_rng(6)
+    model.build()
+    for variable in model.trainable_variables:
+        if len(variable.shape) > 1:
+            variable.assign(rng.normal(0, 1, variable.shape))
+    parser = LinearParser(model, tokenizer, labels, tags, max_tokens=12, batch_tokens=60, beam_size=beam_size)
+    seen = check_trees(parser, tmp_path)
+    assert all(f"({name} " in seen for name in [*labels, *tags])
+    deepest = max(tree.height() for tree in parser.parse(SENTENCES) if tree) - 2  # Less the root and the tags.
+    assert (deepest == 2) if max_depth == 2 else deepest > 4
