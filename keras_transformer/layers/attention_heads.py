@@ -6,6 +6,7 @@ from keras import ops
 from keras_transformer.ops import masks
 from keras_transformer.ops.attention import attend, attention_scores
 from keras_transformer.ops.blockwise import LONG, blockwise_attention
+from keras_transformer.ops.sizes import reshape, sizes, transpose
 
 
 class AttentionHeads(keras.layers.Layer):
@@ -57,15 +58,15 @@ class AttentionHeads(keras.layers.Layer):
 
     def _heads(self, dense, inputs, packing):
         """Projects `[B, T, *]` to heads `[B, N, T, H]`."""
-        rows, steps = ops.shape(inputs)[:2] if packing is None else packing.shape
+        rows, steps = sizes(inputs)[:2] if packing is None else packing.shape
         projected = dense(inputs) if packing is None else packing.unpack(dense(inputs))
-        heads = ops.reshape(projected, (rows, steps, self.num_heads, dense.units // self.num_heads))
-        return ops.transpose(heads, (0, 2, 1, 3))
+        heads = reshape(projected, (rows, steps, self.num_heads, dense.units // self.num_heads))
+        return transpose(heads, (0, 2, 1, 3))
 
     def _project_out(self, heads, query, visible, packing):
         """Merges heads `[B, N, T, H]` and projects them to outputs `[B, T, *]`, zero where no key is visible."""
-        rows, _, steps = ops.shape(heads)[:3]
-        heads = ops.reshape(ops.transpose(heads, (0, 2, 1, 3)), (rows, steps, self.num_heads * self.value_dim))
+        rows, _, steps = sizes(heads)[:3]
+        heads = reshape(ops.transpose(heads, (0, 2, 1, 3)), (rows, steps, self.num_heads * self.value_dim))
         heads = heads if packing is None else packing.pack(heads)
         outputs = self.output_dense(heads * self.gate_dense(query) if self.use_gate else heads)
         if visible is not None and self.use_bias:

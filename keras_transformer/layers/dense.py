@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops.quantization import check_mode, is_quantized
+from keras_transformer.ops.sizes import flattened, sizes, unflattened
 from keras_transformer.ops.values import check_dense
 
 
@@ -22,12 +23,12 @@ class Dense(keras.layers.Dense):
     def call(self, inputs, training=None):
         check_dense(inputs)
         # As one matrix, TensorFlow computes product, bias and ReLU at once.
-        x = ops.matmul(ops.reshape(inputs, (-1, inputs.shape[-1])), self.kernel)
+        x = ops.matmul(flattened(inputs), self.kernel)
         if self.bias is not None:
             whole = keras.backend.standardize_dtype(x.dtype) in ("float32", "float64")
             x = ops.add(x, self.bias) if whole else _add(x, ops.cast(self.bias, x.dtype))
         x = x if self.activation is None else self.activation(x)
-        return ops.reshape(x, (*ops.shape(inputs)[:-1], x.shape[-1]))
+        return x if len(inputs.shape) == 2 else unflattened(x, sizes(inputs)[:-1])
 
     def quantize(self, mode=None, type_check=True, config=None):
         check_mode(self, mode)

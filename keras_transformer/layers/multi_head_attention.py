@@ -13,6 +13,7 @@ from keras_transformer.layers.projection import ProjectionOptions
 from keras_transformer.ops import masks
 from keras_transformer.ops.axes import AttentionAxes
 from keras_transformer.ops.cache import KVCache, check_writing, fold_beams, unfold_beams, write
+from keras_transformer.ops.sizes import reshape, sizes
 from keras_transformer.ops.visibility import Visibility
 
 
@@ -186,12 +187,12 @@ class MultiHeadAttention(AttentionHeads):
         if not self._axes.plain:
             attention_mask = self._axes.fold_mask(attention_mask, query, value, self.num_heads)
             query, value, key, value_mask, key_mask = map(self._axes.fold, (query, value, key, value_mask, key_mask))
-        rows, steps = ops.shape(query)[:2]
+        rows, steps = sizes(query)[:2]
         if cache is not None:
             query, value, key = (fold_beams(x, cache, self.num_heads, attention_mask) for x in (query, value, key))
-        beams = ops.shape(query)[1] // steps if writes else 1
+        beams = sizes(query)[1] // steps if writes else 1
         query_heads = self._heads(self.query_dense, query, packing)
-        positions = masks.query_positions(ops.shape(query_heads)[2], 0 if cache_index is None else cache_index, beams)
+        positions = masks.query_positions(sizes(query_heads)[2], 0 if cache_index is None else cache_index, beams)
         query_heads = self._place(query_heads, positions)
         keys, values = (
             cache if value is None else self.project(value, key, value_packing, positions if writes else None)
@@ -199,18 +200,18 @@ class MultiHeadAttention(AttentionHeads):
         if writes:
             keys, values = cache = write(cache, keys, values, cache_index * beams)
         mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
-        key_positions = masks.key_positions(ops.shape(keys)[1], beams)
+        key_positions = masks.key_positions(sizes(keys)[1], beams)
         seen = Visibility(mask, positions, key_positions, use_causal_mask or writes, self.sliding_window)
         heads, weights, visible = self._attend(query_heads, keys, values, seen, training, return_attention_scores)
         outputs = self._project_out(heads, query, visible, packing)
         if cache is not None:
-            outputs = ops.reshape(outputs, (rows, steps, outputs.shape[-1]))
+            outputs = reshape(outputs, (rows, steps, outputs.shape[-1]))
             weights = unfold_beams(weights, rows, steps) if return_attention_scores else None
         if not self._axes.plain:
             outputs = self._axes.unfold(outputs, inputs[0])
             weights = self._axes.unfold_scores(weights, *inputs) if return_attention_scores else None
         if len(self._output_sizes) > 1:
-            outputs = ops.reshape(outputs, (*ops.shape(outputs)[:-1], *self._output_sizes))
+            outputs = ops.reshape(outputs, (*sizes(outputs)[:-1], *self._output_sizes))
         returned = (outputs,) + ((weights,) if return_attention_scores else ()) + ((cache,) if writes else ())
         return returned if len(returned) > 1 else outputs
 
@@ -220,9 +221,9 @@ class MultiHeadAttention(AttentionHeads):
         `positions`, int32 `[S]`, are those of the steps; 0 to S - 1 by default.
         """
         keys = self._heads(self.key_dense, value if key is None else key, packing)
-        positions = masks.key_positions(ops.shape(keys)[2]) if positions is None else positions
+        positions = masks.key_positions(sizes(keys)[2]) if positions is None else positions
         heads = self._place(keys, positions), self._heads(self.value_dense, value, packing)
-        return KVCache(*(ops.reshape(x, (ops.shape(x)[0] * self.num_heads, *ops.shape(x)[2:])) for x in heads))
+        return KVCache(*(reshape(x, (sizes(x)[0] * self.num_heads, *sizes(x)[2:])) for x in heads))
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """Returns a cache of zeros for self-attention over at most `length` steps."""

@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer.ops.positions import sinusoidal_encoding
 from keras_transformer.ops.precision import at_least_float32
+from keras_transformer.ops.sizes import keep_sizes, sizes
 from keras_transformer.ops.values import check_dense, check_positions
 
 
@@ -35,9 +36,9 @@ class PositionalEncoding(keras.layers.Layer):
 
     def call(self, inputs, start_index=0):
         check_dense(inputs)
-        positions = ops.arange(ops.shape(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")
+        positions = ops.arange(sizes(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")
         encoding, outputs = self._encode(positions, inputs.shape[-1]), at_least_float32(inputs)
-        return ops.cast(outputs + ops.cast(encoding, outputs.dtype), inputs.dtype)
+        return keep_sizes(ops.cast(outputs + ops.cast(encoding, outputs.dtype), inputs.dtype), inputs)
 
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask
@@ -90,7 +91,7 @@ class LearnedPositionalEncoding(PositionalEncoding):
     def call(self, inputs, start_index=0):
         check_dense(inputs)
         self._check_steps(inputs.shape)
-        steps = ops.shape(inputs)[1]
+        steps = sizes(inputs)[1]
         if not (isinstance(steps, int) and isinstance(start_index, int) and start_index == 0):
             start_index = check_positions(start_index, steps, self.max_length)
         return super().call(inputs, start_index)

@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.ops.sizes import keep_sizes
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -38,11 +39,11 @@ class Residual(keras.layers.Layer):
 
     def prepare(self, inputs):
         """Returns the inputs of the sublayer: normalised in pre-norm, unchanged in post-norm."""
-        return self.norm(inputs) if self.normalize_first else inputs
+        return keep_sizes(self.norm(inputs), inputs) if self.normalize_first else inputs
 
     def call(self, inputs, sublayer_outputs):
         outputs = inputs + self.dropout_layer(sublayer_outputs)
-        return outputs if self.normalize_first else self.norm(outputs)
+        return keep_sizes(outputs if self.normalize_first else self.norm(outputs), inputs)
 
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask

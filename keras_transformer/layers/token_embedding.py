@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.ops.quantization import check_mode, is_quantized
+from keras_transformer.ops.sizes import reshape, sizes
 from keras_transformer.ops.values import check_token_ids
 
 
@@ -112,7 +113,7 @@ class TokenEmbedding(keras.layers.Layer):
 
     def _logits(self, x, kernel):
         flat = ops.matmul(ops.reshape(x, (-1, self.hidden_dim)), ops.cast(kernel, x.dtype))
-        return ops.reshape(flat, (*ops.shape(x)[:-1], self.vocabulary_size))
+        return reshape(flat, (*sizes(x)[:-1], self.vocabulary_size))
 
     def quantize(self, mode: str | None = None, type_check: bool = True, config: Any = None) -> None:
         """Replaces the table by int8 rows and their scales; called by `keras.Model.quantize`."""

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_transformer.ops import masks
 from keras_transformer.ops.precision import at_least_float32
+from keras_transformer.ops.sizes import keep_sizes, reshape, sizes, transpose
 
 MASKED_SCORE = -1e9  # Finite: a row of -inf would be NaN after the softmax.
 
@@ -42,27 +43,30 @@ def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None =
         mask = mask if len(mask.shape) == 4 else ops.expand_dims(mask, 1)
         weights = softmax(ops.where(mask, scores, MASKED_SCORE))
     shown = ops.cast(weights, value.dtype)
-    output = _matmul(shown if dropout is None else dropout(shown), value)
+    shown = keep_sizes(shown if dropout is None else dropout(shown), scores)
+    output = _matmul(shown, value)
     if mask is not None:
         visible = masks.visible_rows(mask)
         weights = ops.where(visible, weights, ops.zeros((), weights.dtype))
-        output = ops.where(visible, output, ops.zeros((), output.dtype))
+        output = keep_sizes(ops.where(visible, output, ops.zeros((), output.dtype)), output)
     return output, weights
 
 
 def attention_scores(query: Any, key: Any) -> Any:
     """Computes scores `[B, N, T, S]`, float32 or float64: dot products divided by the root of the head's width."""
-    return at_least_float32(_matmul(widened(scaled(query)), ops.swapaxes(widened(key), -1, -2)))
+    return at_least_float32(_matmul(widened(scaled(query)), transpose(widened(key), (0, 2, 1))))
 
 
 def scaled(query: Any) -> Any:
     """Divides queries `[..., H]` by the root of H."""
-    return query * ops.cast(query.shape[-1] ** -0.5, query.dtype)
+    return keep_sizes(query * ops.cast(query.shape[-1] ** -0.5, query.dtype), query)
 
 
 def widened(x: Any) -> Any:
     """Casts float16 to float32, as scores above 65,504 would be infinite, and the softmax of two of them NaN."""
-    return ops.cast(x, "float32") if keras.backend.standardize_dtype(x.dtype) == "float16" else x
+    if keras.backend.standardize_dtype(x.dtype) != "float16":
+        return x
+    return keep_sizes(ops.cast(x, "float32"), x)
 
 
 def softmax(scores: Any) -> Any:
@@ -72,6 +76,6 @@ def softmax(scores: Any) -> Any:
 
 def _matmul(x, y):
     """Multiplies `[B, N, T, *]` by `[B * N, *, M]` to `[B, N, T, M]`."""
-    batch, heads, steps, width = ops.shape(x)
+    batch, heads, steps, width = sizes(x)
     product = ops.matmul(ops.reshape(x, (batch * heads, steps, width)), y)
-    return ops.reshape(product, (batch, heads, steps, ops.shape(y)[-1]))
+    return reshape(product, (batch, heads, steps, sizes(y)[-1]))

@@ -67,7 +67,7 @@ def test_graphs_fail(name, known):
     limits = np.array([1, STEPS, STEPS], "int32")
     search = searches(step_of(np.nan, 1, 2))[name] if known else of_any_size(step_of(np.nan, 1, 2))[name]
     shape = (B,) if known else (None,)
-    compiled = tf.function(search, input_signature=[tf.TensorSpec(shape, "int32")])
+    compiled = tf.function(search, autograph=False, input_signature=[tf.TensorSpec(shape, "int32")])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[Received: .* at step\] \[2\] \[of sentence\] \[1\]"):
         compiled(limits)
     assert compiled(np.array([1, 2, STEPS], "int32")).ids.shape[0] == B  # The second ends before the step.
@@ -93,7 +93,7 @@ def test_compiled_searches_mark_the_sentence(name):
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
-        found = tf.function(search, jit_compile=True)(ops.convert_to_tensor(LIMITS, "int32"))
+        found = tf.function(search, jit_compile=True, autograph=False)(ops.convert_to_tensor(LIMITS, "int32"))
     else:
         found = checks.compiled(search)(ops.convert_to_tensor(LIMITS, "int32"))
     assert np.isnan(ops.convert_to_numpy(found.scores)[1]).all() and ops.convert_to_numpy(found.lengths)[1, 0] == 3

@@ -70,8 +70,8 @@ def test_compiled_and_with_an_unknown_batch():
         signature = [tf.TensorSpec((None, *tables.shape[1:]), "float32"), tf.TensorSpec((None,), "int32")]
         inputs = tf.constant(tables), tf.constant(LIMITS[:5], tf.int32)
         results = [
-            tf.function(run, input_signature=signature)(*inputs),
-            tf.function(lambda t, n: run(t, n, MAX_LENGTH), jit_compile=True)(*inputs),
+            tf.function(run, input_signature=signature, autograph=False)(*inputs),
+            tf.function(lambda t, n: run(t, n, MAX_LENGTH), jit_compile=True, autograph=False)(*inputs),
         ]
     else:
         pytest.skip("nothing to compile")

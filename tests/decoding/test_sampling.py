@@ -109,9 +109,11 @@ def test_compiled_samples():
 
         signature = [tf.TensorSpec((None, *tables.shape[1:]), "float32"), tf.TensorSpec((None,), "int32")]
         results = [
-            tf.function(lambda t, n: run(t, n, None), input_signature=signature)(tables, limits),
+            tf.function(lambda t, n: run(t, n, None), input_signature=signature, autograph=False)(tables, limits),
         ]
-        compiled = tf.function(run, jit_compile=True)  # XLA draws other numbers, the same at every call.
+        compiled = tf.function(
+            run, jit_compile=True, autograph=False
+        )  # XLA draws other numbers, the same at every call.
         once, again = (compiled(tf.constant(tables), tf.constant(limits)) for _ in range(2))
         np.testing.assert_array_equal(once.ids, again.ids)
         assert (once.lengths[:, 0] <= limits).numpy().all() and (once.lengths > 0).numpy().all()
