@@ -4,6 +4,7 @@ python benchmarks/serving.py --checkpoint translation/tatoeba-en-de --texts text
 """
 
 import argparse
+import ctypes
 import pathlib
 import random
 import tempfile
@@ -40,23 +41,24 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         answer = in_python(loaded) if options.python else exported(loaded, folder)
         answer(requests[0])  # TensorFlow prepares a graph in each thread that calls it before one has done so.
-        answers, begun = {}, time.perf_counter()
+        chosen = {*random.Random(options.seed).sample(range(len(requests)), min(_REPEATED, len(requests)))}
+        answers, counts, begun = {}, [0] * options.threads, time.perf_counter()
         start = threading.Barrier(options.threads)
 
         def client(number):
             start.wait()  # All first requests come at once.
             for i in range(number, len(requests), options.threads):
-                answers[i] = answer(requests[i])
-                if i % max(1, len(requests) // 10) == 0:
-                    print(f"{len(answers):6,} answered: {resident():,} MB, {len(traced)} graphs", flush=True)
+                found = answer(requests[i])
+                counts[number] += 1
+                if i in chosen:  # All answers would be memory of this script.
+                    answers[i] = found
+                if i % max(1, len(requests) // 20) == 0:
+                    print(f"{sum(counts):7,} answered: {memory()}, {len(traced)} graphs", flush=True)
 
         with ThreadPoolExecutor(options.threads) as pool:
             [*pool.map(client, range(options.threads))]
         seconds = time.perf_counter() - begun
-        print(
-            f"{len(answers):,} answered, {len(answers) / seconds:.1f} a second: {resident():,} MB, {len(traced)} graphs"
-        )
-        chosen = random.Random(options.seed).sample(range(len(requests)), min(_REPEATED, len(requests)))
+        print(f"{sum(counts):,} answered, {sum(counts) / seconds:.1f} a second: {memory()}, {len(traced)} graphs")
         different = [i for i in chosen if answer(requests[i]) != answers[i]]
         print(f"{len(different)} of {len(chosen)} answers differ from those of one thread")
         raise SystemExit(bool(different))
@@ -114,10 +116,24 @@ def traces():
     return traced
 
 
-def resident():
-    """Resident memory of this process in MB."""
+class Mallinfo(ctypes.Structure):
+    """What `mallinfo2` of glibc returns; see its manual page."""
+
+    _names = "arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in _names]
+
+
+def memory():
+    """Resident memory of this process in MB and, with glibc, what of it is allocated and what glibc keeps free."""
     pages = int(pathlib.Path("/proc/self/statm").read_text("utf-8").split()[1])
-    return pages * 4096 // 1_000_000
+    text = f"{pages * 4096 // 1_000_000:,} MB"
+    mallinfo = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    if mallinfo is None:
+        return text
+    mallinfo.restype = Mallinfo
+    found = mallinfo()
+    used = (found.uordblks + found.hblkhd) // 1_000_000
+    return f"{text} ({used:,} MB allocated, {found.fordblks // 1_000_000:,} MB free in glibc)"
 
 
 if __name__ == "__main__":

@@ -1,5 +1,8 @@
 """Weight conversion between `keras.layers.MultiHeadAttention` and this package's layer."""
 
+import inspect
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -10,6 +13,24 @@ _PROJECTIONS = {  # Keras's names to this package's.
     "value": "value_dense",
     "attention_output": "output_dense",
 }
+
+
+def keras_config(config: dict[str, Any]) -> dict[str, Any]:
+    """Returns the configuration of `keras.layers.MultiHeadAttention` for one of this package's layer.
+
+    Raises:
+        ValueError: If it has an option that the installed Keras does not have; some are new in Keras 3.15.
+    """
+    config = {**config}
+    del config["flash_attention"]  # Another way to the same outputs, which Keras does not offer everywhere.
+    known = inspect.signature(keras.layers.MultiHeadAttention).parameters
+    for name in ("sliding_window", "use_gate"):
+        if name not in known and config.pop(name):
+            raise ValueError(
+                f"`keras.layers.MultiHeadAttention` of Keras {keras.__version__} has no `{name}`. Received: a layer "
+                "with it. Upgrade Keras to 3.15."
+            )
+    return config
 
 
 def copy_weights(source: keras.layers.Layer, target: keras.layers.Layer) -> keras.layers.Layer:

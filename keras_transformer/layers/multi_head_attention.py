@@ -7,7 +7,7 @@ from keras import ops
 
 from keras_transformer.layers.attention_heads import AttentionHeads
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.keras_attention import copy_weights
+from keras_transformer.layers.keras_attention import copy_weights, keras_config
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.projection import ProjectionOptions
 from keras_transformer.ops import masks
@@ -268,8 +268,7 @@ class MultiHeadAttention(AttentionHeads):
 
     def to_keras(self) -> keras.layers.MultiHeadAttention:
         """Converts to `keras.layers.MultiHeadAttention`, with the weights if this layer is built."""
-        config = self.get_config()
-        del config["flash_attention"]  # Another way to the same outputs, which Keras does not offer everywhere.
+        config = keras_config(self.get_config())
         return copy_weights(self, keras.layers.MultiHeadAttention.from_config(config))
 
     def _check_call(self, query, value, attention_mask, return_scores, cache, cache_index, packing):

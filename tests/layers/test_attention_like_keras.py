@@ -1,6 +1,8 @@
 """Tests of the attention layer against Keras's own: masks, arguments, configurations, conversion both ways."""
 
 import functools
+import inspect
+import sys
 
 import keras
 import layer_checks as checks
@@ -11,6 +13,7 @@ from keras import ops
 
 from keras_transformer import MultiHeadAttention
 
+NEW = {"sliding_window", "use_gate"} - inspect.signature(keras.layers.MultiHeadAttention).parameters.keys()
 HEADS = np.random.default_rng(5).random((B, N, T, S)) < 0.5
 HEADS[..., 0] = True
 
@@ -67,6 +70,8 @@ def test_masks_of_heads_with_padding():
     ids=lambda kwargs: "-".join(kwargs),
 )
 def test_conversion_both_ways(kwargs):
+    if NEW & kwargs.keys():
+        return check_that_options_are_refused(**kwargs)
     layer = theirs(**kwargs)
     ours = MultiHeadAttention.from_keras(layer)
     back = ours.to_keras()
@@ -76,6 +81,21 @@ def test_conversion_both_ways(kwargs):
     for call in ({}, {"attention_mask": PATTERN}, {"use_causal_mask": True}):
         if not ("attention_mask" in call and "sliding_window" in kwargs):  # Queries without visible keys differ.
             assert_same(ours, layer, QUERY, VALUES, **call)
+
+
+def check_that_options_are_refused(**kwargs):
+    with pytest.raises(ValueError, match=f"of Keras {keras.__version__} has no `({'|'.join(NEW)})`"):
+        MultiHeadAttention(N, H, **kwargs).to_keras()
+
+
+def test_older_keras_refuses_options(monkeypatch):
+    class Older(keras.layers.Layer):
+        def __init__(self, num_heads, key_dim):
+            super().__init__()
+
+    monkeypatch.setattr(keras.layers, "MultiHeadAttention", Older)
+    monkeypatch.setattr(sys.modules[__name__], "NEW", {"use_gate"})
+    check_that_options_are_refused(use_gate=True)
 
 
 def test_conversion_of_unbuilt_layers_and_of_other_weights():
@@ -130,7 +150,7 @@ def test_regularizers_and_constraints():
         "activity_regularizer": keras.regularizers.L1(0.01),
         "kernel_constraint": "non_neg",
         "bias_constraint": keras.constraints.MaxNorm(0.5),
-        "use_gate": True,
+        **({} if NEW else {"use_gate": True}),
     }
     layer = theirs(**kwargs)
     ours = MultiHeadAttention.from_keras(layer)
@@ -138,7 +158,7 @@ def test_regularizers_and_constraints():
         each(QUERY, VALUES)
     ours_sum, theirs_sum = (sum(float(loss) for loss in each.losses) for each in (ours, layer))
     assert len(ours.losses) == len(layer.losses) and ours_sum == pytest.approx(theirs_sum, rel=1e-5)
-    for dense in (ours.query_dense, ours.key_dense, ours.value_dense, ours.gate_dense, ours.output_dense):
+    for dense in (ours.query_dense, ours.key_dense, ours.value_dense, ours.output_dense):
         assert isinstance(dense.kernel_constraint, keras.constraints.NonNeg) and dense.bias_constraint.max_value == 0.5
     config = layer.get_config()
     again = MultiHeadAttention.from_config(config).get_config()
