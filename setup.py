@@ -5,7 +5,7 @@ import pathlib
 from setuptools import find_packages, setup
 
 TRAIN = ["sacrebleu>=2.4", "tensorboard>=2.19"]
-TEXT = ["tensorflow-text==2.21.*"]
+TEXT = ["tensorflow-text>=2.18,<2.22"]  # Each needs the TensorFlow of its own version.
 TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the second without asking for it.
 DRAW = ["matplotlib>=3.9"]
 PARSING = ["nltk>=3.9"]
@@ -34,9 +34,9 @@ setup(
     packages=find_packages(include=["keras_transformer", "keras_transformer.*", "zoo", "zoo.*"]),
     package_data={"zoo": ["weights/*/*/*"]},
     install_requires=[
-        "tensorflow==2.21.*",
+        "tensorflow>=2.18,<2.22",
         "filelock>=3.16",
-        "keras==3.15.*",
+        "keras>=3.12,<3.16",
         "numpy>=2",
         "rich>=13",
         "safetensors>=0.5",

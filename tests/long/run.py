@@ -60,6 +60,7 @@ CHECKS = {
     "library, torch": Check(
         "pytest", LIBRARY, "tests/ops", backend="torch", description="All tests of the library on torch"
     ),
+    "library, oldest versions": Check("oldest.py", short="tests/ops"),
     "mutations": Check("mutations.py", "--fresh", "--fresh --every 20"),
 }
 
