@@ -106,7 +106,11 @@ class Trainer:
             FloatingPointError: If an update is not finite; the message says where the first such value appears.
             TrainingStopped: After SIGINT or SIGTERM. The state after the current update is saved.
         """
-        with self.signals, Progress(self.config.steps, self.step, self.accumulation, self.workers.chief) as progress:
+        with (
+            self.signals,
+            self.scalars,
+            Progress(self.config.steps, self.step, self.accumulation, self.workers.chief) as progress,
+        ):
             if self.facts["interval"][1] and self.is_evaluated(self.step):  # Stopped during an evaluation.
                 self.loss.assign_sums(self.facts["interval"], self.accumulation)
                 self.save_and_evaluate(self.step, self.position, progress)

@@ -9,7 +9,7 @@ import tensorflow as tf
 from zoo.corpora.batching import BatchStream, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, teacher_forced
 from zoo.corpora.token_rows import TokenRows
-from zoo.tf.pipeline import training_dataset
+from zoo.tf.pipeline import shuffled_dataset, training_dataset
 from zoo.training.trainer import micro_batches
 
 
@@ -46,3 +46,10 @@ def test_resuming_with_a_prefetching_dataset(corpus):
     rest = list(itertools.islice(BatchStream(corpus, 70, seed=3, start=stream.position(20)), 3))
     for got, expected in zip(consumed[20:], rest, strict=True):
         assert np.array_equal(got[1], expected["target"][:, 1:])
+
+
+def test_iterators_end_at_once(corpus):
+    """An iterator that waits for the thread of its autotuning may take a minute to end: 16 s after 25 s of rest."""
+    batches = list(token_batches(corpus, 70, seed=0))
+    assert training_dataset(examples(batches)).options().autotune.enabled is False
+    assert shuffled_dataset(corpus, 4, True, 0).options().autotune.enabled is False

@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -196,3 +197,10 @@ def test_invalid_corpus_raises(tmp_path):
     trainer = Trainer(make(), CONFIG, tmp_path)
     with pytest.raises(ValueError, match="`batch_tokens` must hold the longest row"):
         trainer.fit(BatchStream(corpus(), 4, seed=0))
+
+
+def test_no_thread_outlives_training(tmp_path):
+    before = {thread.ident for thread in threading.enumerate()}
+    train(make(), whole_batches(), tmp_path)
+    assert not [thread for thread in threading.enumerate() if thread.ident not in before and "Writer" in repr(thread)]
+    assert [*(tmp_path / "tensorboard").glob("events*")]
