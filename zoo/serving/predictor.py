@@ -188,7 +188,7 @@ class Predictor:
                 failed = re.search(r"assertion failed: \[(.*?)\]", error.message)
                 raise ValueError(
                     "The SavedModel must process its test inputs. Received: "
-                    f"{failed.group(1) if failed else error.message}. So it was deleted. Raise the limits."
+                    f"{(failed.group(1) if failed else error.message).rstrip('.')}. So it was deleted. Raise the limits."
                 ) from error
             card = {**self.full_card(), **self.saved_settings(), "limits": dataclasses.asdict(limits), **found}
             (part / CARD).parent.mkdir(exist_ok=True)
