@@ -186,9 +186,10 @@ class Predictor:
                 found = self._check_service(limits, part, **options)
             except tf.errors.InvalidArgumentError as error:
                 failed = re.search(r"assertion failed: \[(.*?)\]", error.message)
+                reason = failed.group(1) if failed else error.message
                 raise ValueError(
                     "The SavedModel must process its test inputs. Received: "
-                    f"{(failed.group(1) if failed else error.message).rstrip('.')}. So it was deleted. Raise the limits."
+                    f"{reason.rstrip('.')}. So it was deleted. Raise the limits."
                 ) from error
             card = {**self.full_card(), **self.saved_settings(), "limits": dataclasses.asdict(limits), **found}
             (part / CARD).parent.mkdir(exist_ok=True)
