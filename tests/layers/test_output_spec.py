@@ -29,6 +29,6 @@ def test_shapes_without_tracing(name, dtype, monkeypatch):
 
     monkeypatch.setattr(keras.Operation, "compute_output_spec", fail)
     found = layer(*inputs)
-    assert found.shape == traced.shape == shape and found.dtype == traced.dtype
+    assert found.shape == traced.shape == shape and found.dtype == layer.compute_dtype
     with pytest.raises(AssertionError, match="was traced"):  # The shapes of scores are those that `call` returns.
         layer(*inputs, return_attention_scores=True)
