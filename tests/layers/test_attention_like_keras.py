@@ -156,7 +156,7 @@ def test_regularizers_and_constraints():
     ours = MultiHeadAttention.from_keras(layer)
     for each in (ours, layer):
         each(QUERY, VALUES)
-    ours_sum, theirs_sum = (sum(float(loss) for loss in each.losses) for each in (ours, layer))
+    ours_sum, theirs_sum = (sum(float(checks.numpy(loss)) for loss in each.losses) for each in (ours, layer))
     assert len(ours.losses) == len(layer.losses) and ours_sum == pytest.approx(theirs_sum, rel=1e-5)
     for dense in (ours.query_dense, ours.key_dense, ours.value_dense, ours.output_dense):
         assert isinstance(dense.kernel_constraint, keras.constraints.NonNeg) and dense.bias_constraint.max_value == 0.5

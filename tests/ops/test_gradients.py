@@ -39,5 +39,7 @@ def test_gradients_of_weights_are_those_of_the_mode(training):
     rng = np.random.default_rng(2)
     x, vector = (rng.normal(size=shape).astype("float32") for shape in ((7, 5), (7, 2)))
     model = keras.Sequential([keras.Input((5,)), Scaled()])
-    [found] = weight_gradients(model, ops.convert_to_tensor(x), lambda y: ops.sum(y * vector), training)
+    [found] = weight_gradients(
+        model, ops.convert_to_tensor(x), lambda y: ops.sum(y * ops.convert_to_tensor(vector)), training
+    )
     np.testing.assert_allclose(found, (3 if training else 1) * x.T @ vector, rtol=1e-5, atol=1e-6)
