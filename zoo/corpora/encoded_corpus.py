@@ -15,11 +15,10 @@ import numpy as np
 
 from zoo.config import START_ID
 from zoo.corpora.batching import Batch, Corpus
+from zoo.corpora.numbering import Pairs, check_repeatable, numbered
 from zoo.corpora.reports import LineNotes
 from zoo.corpora.token_rows import TokenRows
 from zoo.storage.arrays import atomic_folder, write_atomically, write_errors
-
-Pairs = typing.Iterable[tuple[str, str]]
 
 _CHUNK = 10_000
 _SIDES = ("source", "target")
@@ -83,10 +82,11 @@ class EncodedCorpus(Corpus):
 
 
 class SampledCorpus(Corpus):
-    """Pairs that are encoded again in every epoch, with BPE-dropout.
+    """Pairs that are encoded again in every epoch, with BPE-dropout or from changed texts.
 
     Args:
-        pairs: Can be iterated repeatedly in the same order, such as a list or a reader of `zoo.translation.data`.
+        pairs: Can be iterated repeatedly in the same order, such as a list or a reader of `zoo.translation.data`. If it
+            has a method `epoch`, as `zoo.corpora.augmentation.AugmentedPairs` does, that returns the pairs of an epoch.
         tokenizer, max_tokens: As for `encode_corpus`.
         dropout: Probability of skipping a merge.
         seed: Seed, which together with the number of the epoch determines every encoding.
@@ -94,12 +94,10 @@ class SampledCorpus(Corpus):
     """
 
     def __init__(self, pairs: Pairs, tokenizer, *, dropout: float, seed: int, max_tokens: int = 0, folder=None):
-        if iter(pairs) is pairs:
-            raise ValueError(
-                "`pairs` must be iterable once for each epoch. "
-                f"Received: {type(pairs).__name__}, which ends after one pass. Use a list or a reader."
-            )
-        self._encode = functools.partial(encode_corpus, pairs, tokenizer, max_tokens=max_tokens, dropout=dropout)
+        if not hasattr(pairs, "epoch"):
+            check_repeatable(pairs)
+        self._pairs = pairs
+        self._encode = functools.partial(encode_corpus, tokenizer=tokenizer, max_tokens=max_tokens, dropout=dropout)
         self._seed, self._folder, self._current = seed, folder and pathlib.Path(folder), (None, None)
 
     def epoch(self, epoch: int) -> EncodedCorpus:
@@ -109,7 +107,8 @@ class SampledCorpus(Corpus):
             for old in self._folder.glob("epoch-*") if self._folder else ():
                 shutil.rmtree(old)
             folder = self._folder and self._folder / f"epoch-{epoch}"
-            self._current = epoch, self._encode(seed=(self._seed, epoch), folder=folder)
+            pairs = self._pairs.epoch(epoch) if hasattr(self._pairs, "epoch") else self._pairs
+            self._current = epoch, self._encode(pairs, seed=(self._seed, epoch), folder=folder)
         return self._current[1]
 
 
@@ -192,13 +191,6 @@ def _encode(texts, tokenizer, max_tokens, dropout, seed, place):
     for i, row in zip(long, tokenizer.encode([texts[i] for i in long])):
         rows[i] = row
     return rows
-
-
-def numbered(pairs: Pairs) -> typing.Iterator[tuple[int, tuple[str, str]]]:
-    """Iterates over (line, pair)."""
-    if hasattr(pairs, "numbered"):
-        return pairs.numbered()
-    return enumerate(pairs, start=1)
 
 
 def chunks(items: typing.Iterable, size: int) -> typing.Iterator[list]:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zoo.corpora.encoded_corpus import EncodedCorpus, chunks, encode_corpus, numbered
+from zoo.corpora.encoded_corpus import EncodedCorpus, chunks, encode_corpus
+from zoo.corpora.numbering import numbered
 from zoo.corpora.reports import LineNotes
 from zoo.corpora.token_rows import TokenRows
 from zoo.storage.arrays import write_atomically

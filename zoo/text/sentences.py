@@ -99,7 +99,7 @@ def _ranges(category: str) -> str:
     return "".join(chr(a) if a == b else f"{chr(a)}-{chr(b)}" for a, b in zip(firsts, lasts))
 
 
-_LOWER = "a-z" + _ranges("Ll")
+LOWER = "a-z" + _ranges("Ll")
 _OTHER = SPACE[1:-1] + ".,;:!?…。！？؟)\\]}»”’" + _KEPT  # What begins no sentence.
 _LETTER = f"[^{SPACE[1:-1]}0-9.{_KEPT}]"
 # A number may be an ordinal, a letter an initial, and letters with points are abbreviations: 3. Mai, J. S. Bach, e.g.
@@ -112,10 +112,10 @@ REPLACEMENTS = [
     (_KEPT, "\ufffd"),
     (_ABBREVIATION, rf"\1\2{_KEPT}"),
     (_ABBREVIATION, rf"\1\2{_KEPT}"),
-    (f"([.!?…。！？؟]{_CLOSING}){SPACE}+({_OPENING}[^{_LOWER}{_OTHER}])", "\\1\n\\2"),
+    (f"([.!?…。！？؟]{_CLOSING}){SPACE}+({_OPENING}[^{LOWER}{_OTHER}])", "\\1\n\\2"),
     (f"({SPACE}[.!?]){SPACE}+([^{_OTHER}])", "\\1\n\\2"),  # Punctuation between spaces, as after tokenisation.
-    (f"([!?]){SPACE}+([{_LOWER}])", "\\1\n\\2"),
-    (f"([{_LOWER}]{{4}}\\.){SPACE}+([{_LOWER}])", "\\1\n\\2"),
+    (f"([!?]){SPACE}+([{LOWER}])", "\\1\n\\2"),
+    (f"([{LOWER}]{{4}}\\.){SPACE}+([{LOWER}])", "\\1\n\\2"),
     (_KEPT, " "),
 ]
 _COMPILED = [(re.compile(pattern), replacement) for pattern, replacement in REPLACEMENTS]

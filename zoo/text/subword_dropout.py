@@ -6,8 +6,10 @@ import typing
 
 import numpy as np
 
+from zoo.text.case_markup import BEGIN_PIECE
+
 _SPACE = "\u2581"
-_WORD = re.compile(f"{_SPACE}[^{_SPACE}]*")
+_WORD = re.compile(f"{BEGIN_PIECE}|{_SPACE}?[^{_SPACE}]+|{_SPACE}")
 _CACHED = 2**17
 
 
@@ -40,7 +42,7 @@ class MergeSampler:
                 "Subword dropout needs a vocabulary whose pieces have spaces at their beginning only. "
                 "Train it with train_tokenizer."
             )
-        self._word = functools.lru_cache(_CACHED)(lambda word: self._walk(tuple(word)))
+        self._word = functools.lru_cache(_CACHED)(lambda word: self._walk(self._symbols(word)))
         self._skip = functools.lru_cache(_CACHED)(self._uncached_skip)
 
     def encode(self, texts: typing.Sequence[str], rate: float, rng: np.random.Generator) -> list[list[int]]:
@@ -48,6 +50,10 @@ class MergeSampler:
         rows = [_WORD.findall(self._normalize(text)) for text in texts]
         first_skips, skips = _geometric(rate, rng), _geometric(1 - rate, rng)
         return [[i for word in row for i in self._sample(word, first_skips, skips)] for row in rows]
+
+    def _symbols(self, word):
+        """Returns the symbols to begin with: the characters, but a marker of capitals is one symbol."""
+        return (word,) if word == BEGIN_PIECE and word in self._ids else tuple(word)
 
     def _sample(self, word, first_skips, skips):
         """Encodes a word; the iterators draw the number of the first merge to be skipped, and how many are skipped."""

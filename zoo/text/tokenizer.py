@@ -12,6 +12,7 @@ import sentencepiece
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.storage.arrays import write_atomically
+from zoo.text.case_markup import BEGIN_PIECE, END, mark_capitals, restore_capitals
 from zoo.text.subword_dropout import MergeSampler
 
 NUM_SPECIAL_IDS = 4
@@ -24,7 +25,8 @@ class Tokenizer:
     Texts are not normalized (no Unicode normalization, no case folding, no removal of spaces), and characters
     without a piece of their own are encoded as their UTF-8 bytes, so that `decode(encode(text)) == text`.
     The one exception is U+2581 (a block element), which sentencepiece uses for the space and decodes as a space.
-    A lower-case vocabulary decodes to small letters in Unicode's form NFKC.
+    A lower-case vocabulary decodes to small letters in Unicode's form NFKC. One with case markup replaces the
+    code points U+FDD1 to U+FDD3, which no text should contain, by U+FFFD (see `zoo.text.case_markup`).
     Strings that look like special tokens (`<s>`, `<pad>`, `<0x41>`) are plain text; `encode` never returns the
     ids 0 to 3 (padding, unknown, start, end), which batches add.
 
@@ -75,6 +77,11 @@ class Tokenizer:
         """Whether capitals are read as small letters."""
         return self._processor.normalize("A") == self._processor.normalize("a")
 
+    @functools.cached_property
+    def case_markup(self) -> bool:
+        """Whether words in capitals are encoded as small letters between markers; see `zoo.text.case_markup`."""
+        return self._processor.piece_to_id(BEGIN_PIECE) != UNKNOWN_ID
+
     @property
     def vocabulary_size(self) -> int:
         """Rows of an embedding table for this vocabulary, special ids included."""
@@ -89,7 +96,7 @@ class Tokenizer:
         """Encodes each text as a list of ids, without special ids."""
         if isinstance(texts, str):
             raise ValueError(f"`texts` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
-        return self._processor.encode(list(texts))
+        return self._processor.encode([*map(mark_capitals, texts)] if self.case_markup else list(texts))
 
     def with_dropout(self, dropout: float, seed: int | typing.Sequence[int] | None = None) -> typing.Any:
         """Returns a tokenizer that encodes with BPE-dropout (`zoo.text.subword_dropout`).
@@ -100,7 +107,7 @@ class Tokenizer:
         """
         if not 0 <= dropout < 1:
             raise ValueError(f"`dropout` must lie in [0, 1). Received: dropout={dropout!r}.")
-        return self if not dropout else SampledTokenizer(self._merge_sampler, dropout, seed)
+        return self if not dropout else SampledTokenizer(self, self._merge_sampler, dropout, seed)
 
     def decode(self, ids: typing.Iterable[typing.Sequence[int]]) -> list[str]:
         """Decodes rows of ids to texts; special ids are ignored.
@@ -115,17 +122,31 @@ class Tokenizer:
                 f"Ids must lie in [0, vocabulary_size={self.vocabulary_size}). Received: {extreme[0]}. "
                 "Was the model trained with another vocabulary?"
             )
-        return self._processor.decode(rows) if rows else []
+        texts = self._processor.decode(rows) if rows else []
+        return [*map(restore_capitals, texts)] if self.case_markup else texts
 
     def words(self, ids: typing.Sequence[int]) -> tuple[list[str], list[tuple[int, int]]]:
         """Decodes a row of ids to words, and returns for each word the span (first, last + 1) of its ids.
 
         A word begins where a piece begins with a space.
         """
-        pieces = [self._processor.id_to_piece(int(i)) for i in ids]
-        starts = [i for i, piece in enumerate(pieces) if piece.startswith("\u2581") or i == 0]
+        ids = [int(i) for i in ids]
+        pieces = [self._processor.id_to_piece(i) for i in ids]
+        starts = [i for i, begins in enumerate(self._begins_word(pieces)) if begins]
         spans = list(zip(starts, [*starts[1:], len(pieces)]))
-        return [self.decode([ids[first:last]])[0].strip() for first, last in spans], spans
+        words, capitals = [], []
+        for first, last in spans:
+            words.append(self.decode([[*capitals, *ids[first:last]]])[0].strip())
+            for i, piece in zip(ids[first:last], pieces[first:last]):
+                if self.case_markup and piece in (BEGIN_PIECE, END):
+                    capitals = [i] if piece == BEGIN_PIECE else []
+        return words, spans
+
+    def _begins_word(self, pieces):
+        """Yields for each piece whether a word begins with it; a marker does so at the start of a text only."""
+        for i, piece in enumerate(pieces):
+            marked = self.case_markup and (piece == BEGIN_PIECE or i == 1 and pieces[0] == BEGIN_PIECE)
+            yield not i or piece.startswith("\u2581") and not marked
 
 
 class SampledTokenizer:
@@ -133,11 +154,15 @@ class SampledTokenizer:
 
     start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
 
-    def __init__(self, sampler: MergeSampler, dropout: float, seed: int | typing.Sequence[int]):
-        self._sampler, self._dropout, self._rng = sampler, dropout, np.random.default_rng(seed)
+    def __init__(
+        self, tokenizer: Tokenizer, sampler: MergeSampler, dropout: float, seed: int | typing.Sequence[int] | None
+    ):
+        self._tokenizer, self._sampler = tokenizer, sampler
+        self._dropout, self._rng = dropout, np.random.default_rng(seed)
 
     def encode(self, texts: typing.Sequence[str]) -> list[list[int]]:
         """Encodes each text as a list of ids, without special ids; each call gives other ids."""
+        texts = map(mark_capitals, texts) if self._tokenizer.case_markup else texts
         return self._sampler.encode(texts, self._dropout, self._rng)
 
 
@@ -146,6 +171,8 @@ def train_tokenizer(
     vocabulary_size: int,
     *,
     lowercase: bool = False,
+    case_markup: bool = False,
+    split_digits: bool = False,
     max_sentences: int = 2_000_000,
     max_sentence_bytes: int = 16_384,
 ) -> Tokenizer:
@@ -159,12 +186,16 @@ def train_tokenizer(
             read `Tokenizer.vocabulary_size`.
         lowercase: Whether to read capitals as small letters, and compatibility forms (full-width letters, ligatures)
             as plain ones: NFKC with case folding. Useful for little data, or if some texts have no capitals.
+        case_markup: Whether words in capitals are encoded as small letters between markers; see
+            `zoo.text.case_markup`. Not with `lowercase`.
+        split_digits: Whether each digit is a piece of its own, so that a model can copy any number.
         max_sentences: Size, above 100, of a fixed random sample to learn from, which must fit into memory; 0 for all
             sentences.
         max_sentence_bytes: Longer sentences are ignored.
 
     Raises:
-        ValueError: If there is no text, or `vocabulary_size` does not hold the characters of the corpus.
+        ValueError: If there is no text, both `lowercase` and `case_markup` are set, or `vocabulary_size` does not hold
+            the characters of the corpus.
     """
     if vocabulary_size <= SMALLEST_VOCABULARY:
         raise ValueError(
@@ -177,8 +208,11 @@ def train_tokenizer(
         raise ValueError(
             f"`texts` must be an iterable of sentences. Received one string: {texts[:40]!r}. Put it into a list."
         )
+    if lowercase and case_markup:
+        raise ValueError("`case_markup` is for vocabularies with capitals. Received: lowercase=True too. Set one.")
     failures = []
     sentences = _nonempty(texts, failures)
+    sentences = map(mark_capitals, sentences) if case_markup else sentences
     first = next(sentences, None)
     if first is None:
         raise ValueError("A vocabulary needs text to learn from. Received: no sentence that is not empty.")
@@ -195,6 +229,8 @@ def train_tokenizer(
             # A word has the same ids at the start of a sentence as inside; decoding removes the space again.
             add_dummy_prefix=True,
             byte_fallback=True,
+            split_digits=split_digits,
+            user_defined_symbols=[BEGIN_PIECE, END] if case_markup else [],
             character_coverage=1.0,
             pad_id=PAD_ID,
             unk_id=UNKNOWN_ID,

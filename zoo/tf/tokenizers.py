@@ -4,7 +4,9 @@ import sentencepiece
 import tensorflow as tf
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
+from zoo.text.case_markup import BEGIN_PIECE
 from zoo.text.tokenizer import Tokenizer
+from zoo.tf.case_markup import mark_capitals, restore_capitals
 from zoo.tf.text_package import import_tensorflow_text
 
 tensorflow_text = import_tensorflow_text()
@@ -28,11 +30,13 @@ class GraphTokenizer(tf.Module):
         self._model = tokenizer.model
         processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
         self._line_feed = processor.piece_to_id("<0x0A>")
-        self._begins_word = [processor.id_to_piece(i).startswith("\u2581") for i in range(processor.vocab_size())]
+        pieces = [processor.id_to_piece(i) for i in range(processor.vocab_size())]
+        self._begins_word = [piece.startswith("\u2581") for piece in pieces]
+        self._marker = pieces.index(BEGIN_PIECE) if tokenizer.case_markup else None
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Encodes strings `[B]` as int32 ids `[B, (S)]`, without special ids."""
-        return self._subwords().tokenize(texts)
+        return self._subwords().tokenize(texts if self._marker is None else mark_capitals(texts))
 
     def source_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
         """Encodes strings `[B]` as int32 ids `[B, (S)]` with END_ID, the input of a model."""
@@ -42,8 +46,13 @@ class GraphTokenizer(tf.Module):
 
     def word_numbers(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
         """Returns the number, from 0, of the word of each id; see `zoo.text.tokenizer.Tokenizer.words`."""
-        first = tf.equal(tf.ragged.range(ids.row_lengths()).flat_values, 0)
-        begins = first | tf.gather(tf.constant(self._begins_word), ids.flat_values)
+        place = tf.ragged.range(ids.row_lengths()).flat_values
+        begins = tf.gather(tf.constant(self._begins_word), ids.flat_values)
+        if self._marker is not None:
+            marker = tf.equal(ids.flat_values, self._marker)
+            after_first = tf.equal(place, 1) & tf.concat([[False], marker[:-1]], 0)
+            begins = begins & ~marker & ~after_first
+        begins = tf.equal(place, 0) | begins
         return tf.cumsum(ids.with_flat_values(tf.cast(begins, tf.int32)), axis=1) - 1
 
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
@@ -55,7 +64,8 @@ class GraphTokenizer(tf.Module):
         # This detokenizer, unlike sentencepiece itself, removes all leading spaces; a leading line feed prevents that.
         guards = tf.fill([ids.nrows(), 1], tf.constant(self._line_feed, ids.dtype))
         texts = self._subwords().detokenize(tf.concat([guards, ids], axis=1))
-        return tf.strings.regex_replace(texts, r"\A\n ?", "")
+        texts = tf.strings.regex_replace(texts, r"\A\n ?", "")
+        return texts if self._marker is None else restore_capitals(texts)
 
     def _subwords(self):
         """Returns the vocabulary resource of the current graph or an outer one, or creates it."""

@@ -196,7 +196,8 @@ def _vocabulary(folder, tokenizer, texts, recipe):
             )
         return started
     if tokenizer is None:
-        tokenizer = train_tokenizer(texts(), recipe.model.vocabulary_size, lowercase=recipe.training.lowercase)
+        options = {name: getattr(recipe.training, name) for name in ("lowercase", "case_markup", "split_digits")}
+        tokenizer = train_tokenizer(texts(), recipe.model.vocabulary_size, **options)
     elif recipe.training.lowercase and not tokenizer.lowercase:
         raise ValueError(
             "`lowercase` is for a vocabulary learned from the corpus; the given one distinguishes capitals from small "

@@ -59,7 +59,7 @@ class Task:
 
     predictor_class: type[Predictor]
     scores: Mapping[str, str]
-    unused: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ("augment",)
     dev_options: Mapping[str, Any] = {}
 
     def read(self, recipe: Recipe, train: Any, dev: Any, log: Log) -> TrainingData:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from zoo.config import ModelConfig, Recipe, TrainingConfig
+from zoo.training_config import AugmentConfig
 
 _TINY_SIZES = dict(num_encoder_layers=4, num_decoder_layers=4, hidden_dim=128, intermediate_dim=256, num_heads=4)
 _TINY_SCHEDULE = dict(steps=14_000, warmup_steps=1000, cooldown_steps=9000, peak_learning_rate=0.0035)
@@ -22,6 +23,36 @@ SMALL = Recipe(
     source="Between tiny and base, for 100,000 to 1,000,000 short sentences on a CPU",
 )
 
+_ROBUST_SIZES = dict(num_encoder_layers=6, num_decoder_layers=2, hidden_dim=256, intermediate_dim=1024, num_heads=4)
+_ROBUST_SCHEDULE = dict(steps=12_000, warmup_steps=1000, cooldown_steps=8000, peak_learning_rate=0.0025)
+
+ROBUST = Recipe(
+    ModelConfig(**_ROBUST_SIZES, normalize_first=True),
+    TrainingConfig(
+        **_ROBUST_SCHEDULE,
+        batch_tokens=4096,
+        evaluate_every=500,
+        subword_dropout=0.1,
+        precision="mixed_bfloat16",
+        case_markup=True,
+        split_digits=True,
+        augment=AugmentConfig(
+            upper=0.06,
+            title=0.03,
+            lower=0.08,
+            unmarked=0.04,
+            typos=0.12,
+            quotes=0.05,
+            joined=0.08,
+            copies=0.15,
+            names=0.3,
+            numbers=0.5,
+        ),
+    ),
+    source="For texts as people type them. A deep encoder and a shallow decoder: Kasai et al. 2021; augmentation: "
+    "Bogoychev et al. 2023",
+)
+
 BASE = Recipe(
     ModelConfig(vocabulary_size=37_000),
     TrainingConfig(batch_tokens=25_000, warmup_steps=4_000, steps=100_000),
@@ -35,4 +66,4 @@ BIG = replace(
     source="Vaswani et al. 2017, table 3, big",
 )
 
-RECIPES = {"tiny": TINY, "small": SMALL, "base": BASE, "big": BIG}
+RECIPES = {"tiny": TINY, "small": SMALL, "robust": ROBUST, "base": BASE, "big": BIG}

@@ -8,6 +8,7 @@ import shutil
 import numpy as np
 
 from zoo.config import ModelConfig
+from zoo.corpora.augmentation import AugmentedPairs
 from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
@@ -42,7 +43,7 @@ class Translation(Task):
 
     def read(self, recipe, train, dev, log):
         if isinstance(train, ShardedCorpus):
-            check_settings(recipe.training, [*self.scores], ["subword_dropout"])
+            check_settings(recipe.training, [*self.scores], ["subword_dropout", "augment"])
         pairs = [*dev]
         inspect_reader(dev, "dev", log)
         dev = pairs
@@ -51,7 +52,13 @@ class Translation(Task):
         if not isinstance(train, ShardedCorpus):  # That was inspected when it was prepared.
             warn_of_overlap(train, dev, log)
             inspect_reader(train, "train", log)
-        return TrainingData(train, dev, lambda: itertools.chain.from_iterable(train))
+
+        def texts():
+            augment = _spelling(recipe.training.augment)
+            changed = AugmentedPairs(train, augment, recipe.training.seed).epoch(0) if augment else train
+            return itertools.chain.from_iterable(changed)
+
+        return TrainingData(train, dev, texts)
 
     def given_vocabulary(self, train, tokenizer):
         if not isinstance(train, ShardedCorpus):
@@ -96,11 +103,13 @@ class Translation(Task):
         batches = token_batches(corpus, settings.batch_tokens, seed=settings.seed)
         share = padding_share(itertools.islice(batches, _SAMPLED_BATCHES))
         run.log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
-        if not settings.subword_dropout:
+        if not settings.subword_dropout and not settings.augment:
             return corpus
         noise = {"dropout": settings.subword_dropout, "seed": settings.seed}
         noise |= {"max_tokens": run.max_tokens, "folder": run.folder / "corpus"}
-        return SampledCorpus(run.data.train, run.vocabulary, **noise)
+        pairs = run.data.train
+        pairs = AugmentedPairs(pairs, settings.augment, settings.seed) if settings.augment else pairs
+        return SampledCorpus(pairs, run.vocabulary, **noise)
 
     def clean_up(self, run):
         shutil.rmtree(run.folder / "corpus", ignore_errors=True)
@@ -145,6 +154,11 @@ class Translation(Task):
             chrf(translations, references, resamples),
         ]
         return Evaluation(scores, references, translations)
+
+
+def _spelling(augment):
+    """Returns what changes the spelling of words; what a vocabulary is learned from has no random names or typos."""
+    return dataclasses.replace(augment, typos=0.0, joined=0.0, copies=0.0, names=0.0, numbers=0.0)
 
 
 _task = Translation()

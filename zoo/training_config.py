@@ -1,0 +1,120 @@
+"""Configuration of training runs."""
+
+from dataclasses import dataclass, fields
+
+from zoo.config_checks import CheckedConfig, checked, choice, positive, rate, share, zero_or_more
+
+
+@dataclass(frozen=True)
+class AugmentConfig(CheckedConfig):
+    """Shares of the sentence pairs that are changed anew in every epoch; see `zoo.corpora.augmentation`.
+
+    Args:
+        upper: Both sides in CAPITALS. The first three exclude each other.
+        title: Both Sides With Capitals.
+        lower: The source in small letters, half of them without the final mark, while the target is written properly.
+        unmarked: Both sides without their final mark.
+        typos: The source with typing errors, about one in 40 characters.
+        quotes: Quotation marks and apostrophes of the source in other variants.
+        joined: Followed by one or two other pairs.
+        copies: With inserted texts that a translation keeps, at corresponding places: emoji, addresses, codes ...
+        names: Names that are the same on both sides are replaced by random ones.
+        numbers: Numbers on both sides are replaced by others, if they are the same.
+    """
+
+    upper: float = share()
+    title: float = share()
+    lower: float = share()
+    unmarked: float = share()
+    typos: float = share()
+    quotes: float = share()
+    joined: float = share()
+    copies: float = share()
+    names: float = share()
+    numbers: float = share()
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.upper + self.title + self.lower > 1:
+            raise ValueError(
+                "`upper`, `title` and `lower` exclude each other and must sum up to at most 1. Received: "
+                f"upper={self.upper}, title={self.title}, lower={self.lower}. Lower one of them."
+            )
+
+    def __bool__(self):
+        return any(getattr(self, item.name) for item in fields(self))
+
+
+@dataclass(frozen=True)
+class TrainingConfig(CheckedConfig):
+    """Configures a training run; one optimizer step sees `batch_tokens` source and as many target positions.
+
+    Args:
+        batch_tokens: Positions (padding included) of the longer side in one optimizer step.
+        micro_batch_tokens: Approximate number of positions that a device holds at once; 0 for its share of
+            `batch_tokens`. A smaller value accumulates gradients: a step has the same `batch_tokens` on any machine.
+        steps: Optimizer steps.
+        warmup_steps: Steps of linear warm-up before the inverse-square-root decay.
+        peak_learning_rate: Rate at the end of the warm-up; 0 for Noam's `(hidden_dim * warmup_steps)**-0.5`.
+        cooldown_steps: Steps at the end over which the rate falls linearly to zero; 0 for none. On the command line
+            both scale with the steps, see `change_recipe`.
+        label_smoothing: Probability mass spread evenly over the vocabulary.
+        lowercase: Whether a vocabulary learned from the corpus reads capitals as small letters; not for translation.
+        case_markup: Whether a vocabulary learned from the corpus encodes words in capitals as small letters between
+            markers (`zoo.text.case_markup`).
+        split_digits: Whether the pieces of a vocabulary learned from the corpus contain no more than one digit.
+        augment: Shares of the pairs that are changed at random, for translation.
+        subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
+        token_dropout: Probability of reading the unknown token in place of a token of training text (word dropout:
+            Iyyer et al. 2015); 0 for none. This and the next three settings are not for translation.
+        frozen_layers: Layers of the encoder, from the bottom, that are not trained: 1 for the embeddings, 1 + n for
+            the embeddings and n blocks; 0 for none.
+        layer_decay: Factor from the learning rate of a layer of the encoder to that of the layer below (Howard and
+            Ruder 2018; Sun et al. 2019); 1 for one rate.
+        lora_rank: Rank of the changes to the kernels of the encoder, which is itself not trained (LoRA: Hu et al.
+            2022); 0 to train the whole encoder.
+        max_tokens: Longer pairs are left out of the training data.
+        evaluate_every: Steps between two evaluations on the dev set, each of which writes a checkpoint.
+        average: How many of the last checkpoints are averaged into the final weights; 1 for no averaging.
+        score: Metric on the dev set that selects the best checkpoint: its "loss"; for translation "bleu", translated
+            greedily; for classification "accuracy" or "macro_f1"; for labelling "accuracy" or "span_f1"; for
+            parsing "bracket_f1".
+        patience: Evaluations without a better score after which training stops; 0 for never.
+        precision: Keras dtype policy during training.
+        seed: Seed of weights, dropout and the order of examples.
+        deterministic: Whether all operations are deterministic, which costs time on GPUs; see
+            `keras_transformer.training.set_reproducible`. On a CPU they always are.
+    """
+
+    batch_tokens: int = positive(25_000)
+    micro_batch_tokens: int = zero_or_more(0)
+    steps: int = positive(100_000)
+    warmup_steps: int = positive(4_000)
+    peak_learning_rate: float = zero_or_more(0.0)
+    cooldown_steps: int = zero_or_more(0)
+    label_smoothing: float = rate(0.1)
+    lowercase: bool = False
+    case_markup: bool = False
+    split_digits: bool = False
+    augment: AugmentConfig = AugmentConfig()
+    subword_dropout: float = rate(0.0)
+    token_dropout: float = rate(0.0)
+    frozen_layers: int = zero_or_more(0)
+    layer_decay: float = checked(1.0, "lie in (0, 1]", lambda value: 0 < value <= 1)
+    lora_rank: int = zero_or_more(0)
+    max_tokens: int = positive(256)
+    evaluate_every: int = positive(1_000)
+    average: int = positive(5)
+    score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1")
+    patience: int = zero_or_more(0)
+    precision: str = choice("float32", "mixed_bfloat16", "mixed_float16")
+    seed: int = 1
+    deterministic: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.cooldown_steps > self.steps:
+            raise ValueError(
+                f"`cooldown_steps` must be at most `steps`. Received: cooldown_steps={self.cooldown_steps}, "
+                f"steps={self.steps}. Shorten the cool-down."
+            )
