@@ -1,0 +1,129 @@
+"""Names, addresses, codes and numbers that no training generated, and plain sentences to put them into."""
+
+NAMES = [
+    "Siobhan",
+    "Wojciech",
+    "Ayodele",
+    "Xiomara",
+    "Thorvald",
+    "Ekaterini",
+    "Jamshid",
+    "Oluwaseun",
+    "Zbigniew",
+    "Lucrezia",
+    "Yevgenia",
+    "Fatoumata",
+    "Ingibjörg",
+    "Tenzin",
+    "Marisol",
+    "Nkechi",
+    "Bartholomew",
+    "Sunniva",
+    "Dmytro",
+    "Quentin",
+]
+
+ADDRESSES = [
+    "info@waterfall-hotel.com",
+    "j.ortega87@mail.org",
+    "lena_vogt@studio.de",
+    "support+eu@northwind.io",
+    "https://www.riverside-clinic.co.uk/contact",
+    "http://localhost:8080/admin",
+    "www.bakery-lindner.at",
+    "https://docs.python.org/3/library/re.html",
+    "github.com/torvalds/linux",
+    "@green_lamp",
+    "192.168.0.17",
+    "+49 30 5550 1739",
+    "(415) 555-2671",
+    "0171 2345678",
+    "ftp://files.museum.org/maps",
+    "#winterfest2024",
+]
+
+CODES = [
+    "AX-4471",
+    "7F3K-99QL",
+    "INV/2023/0815",
+    "B12",
+    "ISO-9001",
+    "XJ900",
+    "WPA2-KEY",
+    "c0ffee42",
+    "RT.5562.A",
+    "DE89370400440532013000",
+    "HTTP404",
+    "QW12ER",
+    "v2.10.3",
+    "ZX_81",
+    "978-3-16-148410-0",
+    "MH370",
+]
+
+TIMES = ["7:45", "10:20", "18:05", "6:50", "23:15", "12:35", "9:10", "16:40"]
+NUMBERS = ["17", "250", "38", "1,200", "64", "3,482.75", "905", "12.5"]
+
+# {} is an address or a code, {t} a time of day, {n} a number.
+CARRIERS = {
+    "en": {
+        "addresses": [
+            "Please write to {}.",
+            "You can reach me at {} tomorrow.",
+            "I found it on {} yesterday.",
+            "{} is new.",
+        ],
+        "codes": [
+            "The code is {}.",
+            "I need part {} today.",
+            "Do you know what {} means?",
+            "He wrote {} on the door.",
+        ],
+        "numbers": [
+            "The train leaves at {t} from platform {n}.",
+            "We need {n} chairs at {t}.",
+            "I paid {n} dollars at {t}.",
+            "At {t} there were {n} people in the park.",
+        ],
+    },
+    "de": {
+        "addresses": [
+            "Bitte schreiben Sie an {}.",
+            "Du erreichst mich morgen unter {}.",
+            "Ich habe es gestern auf {} gefunden.",
+            "{} ist neu.",
+        ],
+        "codes": [
+            "Der Code ist {}.",
+            "Ich brauche heute das Teil {}.",
+            "Weißt du, was {} bedeutet?",
+            "Er schrieb {} an die Tür.",
+        ],
+        "numbers": [
+            "Der Zug fährt um {t} Uhr von Gleis {n} ab.",
+            "Wir brauchen um {t} Uhr {n} Stühle.",
+            "Ich habe um {t} Uhr {n} Dollar bezahlt.",
+            "Um {t} Uhr waren {n} Leute im Park.",
+        ],
+    },
+    "fr": {
+        "addresses": [
+            "Veuillez écrire à {}.",
+            "Vous pouvez me joindre au {} demain.",
+            "Je l'ai trouvé sur {} hier.",
+            "{} est nouveau.",
+        ],
+        "codes": [
+            "Le code est {}.",
+            "J'ai besoin de la pièce {} aujourd'hui.",
+            "Savez-vous ce que {} veut dire ?",
+            "Il a écrit {} sur la porte.",
+        ],
+        "numbers": [
+            "Le train part à {t} du quai {n}.",
+            "Nous avons besoin de {n} chaises à {t}.",
+            "J'ai payé {n} dollars à {t}.",
+            "À {t}, il y avait {n} personnes dans le parc.",
+        ],
+    },
+}

@@ -1,0 +1,129 @@
+"""How much does a translator lose when texts are not as clean as those it was trained on?
+
+    python benchmarks/robustness.py --checkpoint translation/en-de --data dev.tsv
+
+Makes the disturbed sets from any corpus, and prints BLEU (sacreBLEU 13a, or the protocol of the card) and its distance
+to the undisturbed score: capitals (scored without case), small letters without the final mark (against the references
+as they are), two sentences in one text, an emoji behind, and two neighbouring letters swapped. Then the percentage of
+texts that are kept: names that replace the most frequent name of the corpus, and addresses, codes, times and numbers
+in plain sentences, of `kept_texts.py`, for English, German and French. `--seed` chooses the disturbances, `--limit`
+takes the first pairs only, `--show N` prints N texts of each set with their translations.
+"""
+
+import argparse
+import itertools
+import random
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from kept_texts import ADDRESSES, CARRIERS, CODES, NAMES, NUMBERS, TIMES
+from rich.console import Console
+from rich.table import Table
+
+import zoo
+from zoo.corpora.substitution import Substitution
+from zoo.corpora.word_links import WORD
+from zoo.translation.data import open_pairs
+from zoo.translation.metrics import bleu
+
+Pair = tuple[str, str]
+EMOJI = "😀 😂 ❤ 👍 🎉 😢 🚗 🌞 🍕 🐶".split()
+
+
+def swap_letters(text: str, rng: random.Random) -> str:
+    """Returns the text with two neighbouring letters of a word swapped, such as differ, if there are any."""
+    places = [i for i, (a, b) in enumerate(itertools.pairwise(text)) if a.isalpha() and b.isalpha() and a != b]
+    if not places:
+        return text
+    place = rng.choice(places)
+    return text[:place] + text[place + 1] + text[place] + text[place + 2 :]
+
+
+def disturbed_sets(pairs: Sequence[Pair], rng: random.Random) -> dict[str, tuple[list[Pair], dict]]:
+    """Returns disturbed pairs by name, with the options of `bleu` to score them by."""
+    emoji = [rng.choice(EMOJI) for _ in pairs]
+    return {
+        "as they are": ([*pairs], {}),
+        "capitals": ([(source.upper(), target) for source, target in pairs], {"lowercase": True}),
+        "small letters, no final mark": ([(re.sub(r"\s*[.!?]+$", "", s.lower()), t) for s, t in pairs], {}),
+        "two in one text": ([tuple(map(" ".join, zip(*two))) for two in zip(pairs[::2], pairs[1::2])], {}),
+        "an emoji behind": ([(f"{s} {e}", f"{t} {e}") for (s, t), e in zip(pairs, emoji)], {}),
+        "two letters swapped": ([(swap_letters(source, rng), target) for source, target in pairs], {}),
+    }
+
+
+def kept_sets(pairs: Sequence[Pair], language: str, rng: random.Random) -> dict[str, list[tuple[str, list[str]]]]:
+    """Returns texts and what their translations have to contain, by name."""
+    known = Substitution.of(pairs).known
+    shared = (_words(source) & _words(target) & known for source, target in pairs)
+    names = Counter(itertools.chain.from_iterable(shared))
+    sets = {}
+    if names:
+        common, _ = names.most_common(1)[0]
+        chosen = [source for source, target in pairs if common in _words(source) & _words(target)]
+        new = (rng.choice(NAMES) for _ in itertools.count())
+        sets[f"names instead of {common}"] = [(s.replace(common, name), [name]) for s, name in zip(chosen, new)]
+    for kind, values in (("addresses", ADDRESSES), ("codes", CODES)) if language in CARRIERS else ():
+        sets[kind] = [(c.format(value), [value]) for c in CARRIERS[language][kind] for value in values]
+    if language in CARRIERS:
+        both = [*itertools.product(TIMES, NUMBERS)]
+        carriers = CARRIERS[language]["numbers"]
+        sets["a time and a number"] = [(c.format(t=t, n=n), [t, n]) for c in carriers for t, n in both]
+    return sets
+
+
+def _words(text):
+    return {*WORD.findall(text)}
+
+
+def is_kept(value: str, translation: str) -> bool:
+    """Returns whether a translation contains a text, or a number in any notation, such as 3.482,75 for 3,482.75."""
+    if re.fullmatch(r"\d+(?:[.,:]\d+)*", value):
+        numbers = re.findall(r"\d+(?:[.,:  ’']\d+)*", translation)
+        return re.sub(r"\D", "", value) in {re.sub(r"\D", "", number) for number in numbers}
+    return value in translation
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--checkpoint", default="translation/tatoeba-en-de", help="name or folder")
+    arguments.add_argument("--data", required=True, help="tab-separated pairs")
+    arguments.add_argument("--columns", type=int, nargs=2, help="source and target column; 0 1 by default")
+    arguments.add_argument("--language", help="that of the source; the card's by default")
+    arguments.add_argument("--limit", type=int, help="use the first pairs only")
+    arguments.add_argument("--beam-size", type=int, help="the checkpoint's by default")
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--show", type=int, default=0, help="print some texts and translations")
+    options = arguments.parse_args()
+    translator = zoo.load(options.checkpoint)
+    pairs = [*open_pairs(data=options.data, columns=options.columns)][: options.limit]
+    protocol = translator.card.get("bleu", {})
+    language = options.language or translator.card.get("source_language")
+
+    def translate(texts):
+        found = translator.translate(texts, beam_size=options.beam_size)
+        for text, translation in [*zip(texts, found)][: options.show]:
+            print(f"  {text}\n    -> {translation}")
+        return found
+
+    table, plain = Table("disturbance", "BLEU", "distance"), {}
+    for name, (chosen, changes) in disturbed_sets(pairs, random.Random(options.seed)).items():
+        sources, references = zip(*chosen)
+        found = translate(sources)
+        changes = {**protocol, **changes}
+        for lower in (False, True) if not plain else ():
+            plain[lower] = bleu(found, references, **{**protocol, "lowercase": lower}).value
+        score = bleu(found, references, **changes).value
+        table.add_row(name, f"{score:.2f}", f"{score - plain[changes.get('lowercase', False)]:+.2f}")
+    Console().print(table)
+    table = Table("kept", "texts", "%")
+    for name, chosen in kept_sets(pairs, language, random.Random(options.seed)).items():
+        found = translate([text for text, _ in chosen])
+        kept = [all(is_kept(value, text) for value in values) for (_, values), text in zip(chosen, found)]
+        table.add_row(name, str(len(kept)), f"{100 * sum(kept) / len(kept):.1f}")
+    Console().print(table)
+
+
+if __name__ == "__main__":
+    main()
