@@ -73,7 +73,9 @@ def test_library_points_down(path):
 
 # From the bottom to the top: a part imports parts before it, never one behind it. "zoo" is zoo/__init__.py.
 ORDER = [
+    "config_checks",
     "config_values",
+    "training_config",
     "config",
     "extras",
     "quiet",
@@ -141,12 +143,15 @@ def test_only_the_files_of_a_backend_import_it(path):
 def test_plain_files_of_zoo_need_no_keras(path):
     """Corpora, metrics and recipes can be read and tested without a backend."""
     part, name = path.relative_to(ROOT / "zoo").parts[0], path.name
-    if part in ("config.py", "config_values.py", "limits.py"):
+    if part in ("config.py", "config_checks.py", "config_values.py", "limits.py", "training_config.py"):
         assert roots(path) <= {"zoo", *sys.stdlib_module_names}
     if part in ("text", "corpora") or name in ("data.py", "metrics.py", "recipes.py"):
         assert not {"keras", "keras_transformer"} & roots(path)
     if name == "recipes.py":
-        assert {found.split(".")[1] for found in imports(path) if found.startswith("zoo.")} <= {"config"}
+        assert {found.split(".")[1] for found in imports(path) if found.startswith("zoo.")} <= {
+            "config",
+            "training_config",
+        }
 
 
 def python(code, *folders, **environment):

@@ -14,7 +14,7 @@ ZOO = [
         "round(settings.cooldown_steps / share)",
         CONFIG_TESTS,
     ),
-    Fault("zoo/config.py", "lambda value: 0 <= value < 1)", "lambda value: 0 <= value <= 1)", CONFIG_TESTS),
+    Fault("zoo/config_checks.py", "lambda value: 0 <= value < 1)", "lambda value: 0 <= value <= 1)", CONFIG_TESTS),
     Fault("zoo/config_values.py", 'return text.lower() == "true"', "return bool(text)", CONFIG_TESTS),
     Fault(
         "zoo/text/tokenizer.py",
