@@ -9,6 +9,7 @@ from keras import ops
 from keras_transformer.decoding import candidates, failures, hypotheses
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE, Hypotheses, Step
 from keras_transformer.decoding.loop import search_loop
+from keras_transformer.decoding.repetition import check_repeats, extend_runs, is_loop, no_runs
 
 
 class _Beams(NamedTuple):
@@ -17,10 +18,12 @@ class _Beams(NamedTuple):
     tokens: Any  # [B, K], the last token of each
     ids: Any  # [B, K, L]
     log_probs: Any  # [B, K]
+    runs: Any = ()  # [B, K, n], see `extend_runs`; empty if loops are allowed
 
 
 class _Search(NamedTuple):
     limits: Any  # [B]
+    repeats: Any  # [B], or empty
     beams: _Beams
     finished: Hypotheses
 
@@ -51,6 +54,7 @@ def beam_search(
     length_penalty: float = 0.6,
     num_return: int = 1,
     max_length: Any = None,
+    max_repeats: Any = None,
 ) -> Hypotheses:
     """Runs beam search: finds the best-scored hypotheses that continue the K most probable prefixes.
 
@@ -85,6 +89,8 @@ def beam_search(
         num_return: N, at most K.
         max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
             graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
+        max_repeats: Integers `[B]`, how often an n-gram of up to 8 tokens may follow itself: a beam with more repeats
+            can only end, as at its maximum length. None for no limit.
 
     Returns:
         `Hypotheses`, best first. They do not depend on the other sentences of the batch.
@@ -96,6 +102,7 @@ def beam_search(
             `keras_transformer.set_value_checks(False)` turns this check off.
     """
     hypotheses.check_tokens(start_id=start_id, end_id=end_id, pad_id=pad_id)
+    check_repeats(max_repeats, end_id)
     _check(beam_size, num_return, length_penalty)
     limits, width = hypotheses.resolve_limits(max_lengths, max_length)
     batch = ops.shape(limits)[0]
@@ -107,8 +114,12 @@ def beam_search(
         logits, state = hypotheses.call_step(step, ops.reshape(beams.tokens, (-1,)), state, index, start_id, end_id)
         normalizer = candidates.log_normalizer(logits)
         best = candidates.best_tokens(logits, normalizer, beam_size, never | {end_id} - {None})
-        extended, rows = _extend(beams, *best, index)
         last = (index + 1 >= limits)[:, None]
+        if max_repeats is not None:
+            stuck = is_loop(beams.runs, search.repeats)
+            last = ops.logical_or(last, stuck)
+            best = ops.where(ops.reshape(stuck, (-1, 1)), IMPOSSIBLE, best[0]), best[1]
+        extended, rows = _extend(beams, *best, index)
         if end_id is None:
             ended, admitted = extended, last
         else:
@@ -127,7 +138,7 @@ def beam_search(
         done = _done(extended, finished, index + 1, limits, length_penalty)
         open_ = ops.logical_and(hypotheses.possible(extended.log_probs), ops.logical_not(done)[:, None])
         beams = extended._replace(log_probs=ops.where(open_, extended.log_probs, IMPOSSIBLE))
-        return _Search(limits, beams, finished), state
+        return search._replace(beams=beams, finished=finished), state
 
     found = search_loop(
         advance,
@@ -135,7 +146,8 @@ def beam_search(
         lambda search: failures.mark_failures(search.finished),
         _Search(
             limits,
-            _first_beams(batch, beam_size, width, start_id, pad_id),
+            () if max_repeats is None else ops.cast(max_repeats, "int32"),
+            _first_beams(batch, beam_size, width, start_id, pad_id, max_repeats is not None),
             _empty(batch, num_return, width, pad_id),
         ),
         state,
@@ -143,12 +155,14 @@ def beam_search(
     return failures.check_failures(found)
 
 
-def _first_beams(batch, beam_size, width, start_id, pad_id):
+def _first_beams(batch, beam_size, width, start_id, pad_id, with_runs):
     """Returns beams of which only the first is possible, since K equal ones would stay equal."""
+    tokens = ops.full((batch, beam_size), start_id, dtype="int32")
     return _Beams(
-        tokens=ops.full((batch, beam_size), start_id, dtype="int32"),
+        tokens=tokens,
         ids=ops.full((batch, beam_size, width), pad_id, dtype="int32"),
         log_probs=ops.zeros((batch, 1)) + ops.where(ops.arange(beam_size) == 0, 0.0, IMPOSSIBLE),
+        runs=no_runs(tokens) if with_runs else (),
     )
 
 
@@ -192,7 +206,10 @@ def _extend(beams, log_probs, token_ids, index):
     ids = _select(beams.ids, rows, beams.ids)
     tokens = ops.reshape(tokens, (batch, beam_size))
     ids = hypotheses.write_token(ids, tokens, index)
-    return _Beams(tokens, ids, best_log_probs), rows
+    runs = beams.runs
+    if not isinstance(runs, tuple):
+        runs = extend_runs(_select(runs, rows, runs), ids, tokens, index)
+    return _Beams(tokens, ids, best_log_probs, runs), rows
 
 
 def _done(beams, finished, length, limits, alpha):

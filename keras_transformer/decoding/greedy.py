@@ -17,6 +17,7 @@ def greedy_search(
     end_id: int | None,
     pad_id: int = 0,
     max_length: Any = None,
+    max_repeats: Any = None,
 ) -> Hypotheses:
     """Runs greedy search: selects the most probable token at every step, until it is the end.
 
@@ -36,6 +37,8 @@ def greedy_search(
         pad_id: Fills the ids after the end.
         max_length: Width L of the result, which limits `max_lengths` too: an integer, or in a TensorFlow
             graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
+        max_repeats: Integers `[B]`, how often an n-gram of up to 8 tokens may follow itself: a hypothesis with more
+            repeats ends, as at its maximum length. None for no limit.
 
     Returns:
         `Hypotheses` with N = 1; scores are log-probabilities. They do not depend on the other sentences.
@@ -53,4 +56,5 @@ def greedy_search(
         log_probs, token_ids = candidates.best_tokens(logits, normalizer, 1, never)
         return candidates.pick(token_ids, ops.cast(ops.argmax(log_probs, axis=-1), "int32"))
 
-    return path.follow(step, state, choose, limits, width, start_id=start_id, end_id=end_id, pad_id=pad_id)
+    special = {"start_id": start_id, "end_id": end_id, "pad_id": pad_id}
+    return path.follow(step, state, choose, limits, width, max_repeats=max_repeats, **special)

@@ -8,6 +8,7 @@ from keras import ops
 from keras_transformer.decoding import candidates, failures, hypotheses
 from keras_transformer.decoding.hypotheses import Hypotheses, Step
 from keras_transformer.decoding.loop import search_loop
+from keras_transformer.decoding.repetition import check_repeats, extend_runs, is_loop, no_runs
 from keras_transformer.ops.values import value_checks_enabled
 
 
@@ -18,6 +19,8 @@ class _Path(NamedTuple):
     ids: Any  # [B, L]
     log_probs: Any  # [B]
     lengths: Any  # [B], 0 until the end
+    repeats: Any  # [B], or empty if loops are allowed
+    runs: Any  # [B, n], see `extend_runs`; or empty
 
 
 def follow(
@@ -30,12 +33,15 @@ def follow(
     start_id: int,
     end_id: int | None,
     pad_id: int,
+    max_repeats: Any = None,
 ) -> Hypotheses:
     """Appends `choose(logits [B, V], log_normalizer [B], index, sentences [B])` until every sentence ends.
 
     `sentences` are the indices of those that have not ended. At the last step of a sentence the end is written,
-    whatever `choose` returns, if there is an end token. Callers have checked the arguments.
+    whatever `choose` returns, if there is an end token; and after more than `max_repeats` of an n-gram. Callers have
+    checked the arguments.
     """
+    check_repeats(max_repeats, end_id)
     batch = ops.shape(limits)[0]
     state = hypotheses.check_state(state, batch)
 
@@ -44,6 +50,8 @@ def follow(
         normalizer = candidates.log_normalizer(logits)
         tokens = ops.cast(choose(logits, normalizer, index, path.sentences), "int32")
         last = index + 1 >= path.limits
+        if max_repeats is not None:
+            last = ops.logical_or(last, is_loop(path.runs, path.repeats))
         if end_id is not None:
             tokens = ops.where(last, end_id, tokens)
             last = ops.logical_or(last, ops.equal(tokens, end_id))
@@ -54,7 +62,8 @@ def follow(
         ids = ops.where(open_[:, None], hypotheses.write_token(path.ids, tokens, index), path.ids)
         log_probs = ops.where(open_, path.log_probs + chosen, path.log_probs)
         lengths = ops.where(ops.logical_and(open_, last), index + 1, path.lengths)
-        return path._replace(tokens=tokens, ids=ids, log_probs=log_probs, lengths=lengths), state
+        runs = path.runs if max_repeats is None else extend_runs(path.runs, path.ids, tokens, index)
+        return path._replace(tokens=tokens, ids=ids, log_probs=log_probs, lengths=lengths, runs=runs), state
 
     def is_open(path):
         return ops.equal(path.lengths, 0)
@@ -63,12 +72,15 @@ def follow(
         scores = path.log_probs[:, None]
         return Hypotheses(path.ids[:, None], scores, scores, path.lengths[:, None])
 
+    tokens = ops.full((batch,), start_id, dtype="int32")
     start = _Path(
         sentences=ops.arange(batch, dtype="int32"),
         limits=limits,
-        tokens=ops.full((batch,), start_id, dtype="int32"),
+        tokens=tokens,
         ids=ops.full((batch, width), pad_id, dtype="int32"),
         log_probs=ops.zeros((batch,), dtype="float32"),
         lengths=ops.zeros((batch,), dtype="int32"),
+        repeats=() if max_repeats is None else ops.cast(max_repeats, "int32"),
+        runs=() if max_repeats is None else no_runs(tokens),
     )
     return failures.check_failures(search_loop(advance, is_open, result, start, state))

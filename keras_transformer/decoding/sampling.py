@@ -24,6 +24,7 @@ def sample(
     seed: Any = None,
     uniforms: Any = None,
     max_length: Any = None,
+    max_repeats: Any = None,
 ) -> Hypotheses:
     """Samples every token from the model's distribution, with temperature, top-k and top-p.
 
@@ -52,7 +53,7 @@ def sample(
         seed: Integer, or a `keras.random.SeedGenerator` for other samples at each call.
         uniforms: Instead of `seed`, the random numbers themselves: floats `[L, B]` in [0, 1). A function compiled
             once, with these as an argument, serves every seed.
-        max_length: Width L of the result, as in `greedy_search`.
+        max_length, max_repeats: As in `greedy_search`.
 
     Returns:
         `Hypotheses` with N = 1. Scores are the model's own log-probabilities, before temperature, top-k and top-p.
@@ -73,7 +74,8 @@ def sample(
         uniform = ops.take(ops.take(uniforms, index, axis=0), sentences)
         return _draw(candidates.rule_out(logits, never), uniform, temperature, top_k, top_p)
 
-    return path.follow(step, state, choose, limits, width, start_id=start_id, end_id=end_id, pad_id=pad_id)
+    special = {"start_id": start_id, "end_id": end_id, "pad_id": pad_id}
+    return path.follow(step, state, choose, limits, width, max_repeats=max_repeats, **special)
 
 
 def _draw(logits, uniform, temperature, top_k, top_p):
