@@ -4,6 +4,7 @@ from keras_transformer.decoding.beam_search import beam_search, length_penalty, 
 from keras_transformer.decoding.constraints import constrained
 from keras_transformer.decoding.greedy import greedy_search
 from keras_transformer.decoding.hypotheses import Hypotheses, PerSentence
+from keras_transformer.decoding.repetition import count_repeats
 from keras_transformer.decoding.sampling import sample
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "PerSentence",
     "beam_search",
     "constrained",
+    "count_repeats",
     "greedy_search",
     "length_penalty",
     "repeat_rows",

@@ -10,7 +10,7 @@ The regular expressions are read alike by Python and TensorFlow's RE2.
 
 import re
 
-from zoo.text.sentences import LOWER
+from zoo.text.characters import LOWER
 
 # Unicode reserves these code points for internal use; texts must not contain them.
 BEGIN, END = "\ufdd1", "\ufdd2"

@@ -1,10 +1,9 @@
 """Ends of sentences within a line, by regular expressions that Python and TensorFlow's RE2 read alike."""
 
 import re
-import unicodedata
 
-# As `\s` of Python. The class has the characters themselves, because the escapes of the two differ.
-SPACE = "[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+from zoo.text.characters import LOWER, SPACE
+
 _CLOSING = "[\"'»”’“)\\]]*"
 _OPENING = "[\"'«»„“”‘’(\\[¿¡]*"
 _KEPT = "\ufdd0"  # Stands for a space after an abbreviation; Unicode reserves it for such uses.
@@ -91,15 +90,6 @@ _ABBREVIATIONS = [
 ]
 
 
-def _ranges(category: str) -> str:
-    """Returns the characters of a Unicode category as the inside of a character class."""
-    points = [p for p in range(128, 0x1F000) if unicodedata.category(chr(p)) == category]
-    firsts = [p for p, before in zip(points, [-1, *points]) if p != before + 1]
-    lasts = [p for p, after in zip(points, [*points[1:], -1]) if p + 1 != after]
-    return "".join(chr(a) if a == b else f"{chr(a)}-{chr(b)}" for a, b in zip(firsts, lasts))
-
-
-LOWER = "a-z" + _ranges("Ll")
 _OTHER = SPACE[1:-1] + ".,;:!?…。！？؟)\\]}»”’" + _KEPT  # What begins no sentence.
 _LETTER = f"[^{SPACE[1:-1]}0-9.{_KEPT}]"
 # A number may be an ordinal, a letter an initial, and letters with points are abbreviations: 3. Mai, J. S. Bach, e.g.

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from zoo.text.sentences import REPLACEMENTS, SPACE
+from zoo.text.characters import SPACE
+from zoo.text.sentences import REPLACEMENTS
 from zoo.tf.chunks import part_starts
 from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
 

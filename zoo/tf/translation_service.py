@@ -9,6 +9,7 @@ import tensorflow as tf
 from keras_transformer.decoding import Hypotheses
 from zoo.config import START_ID
 from zoo.limits import Limits, with_check
+from zoo.text.copied import COPIED
 from zoo.tf.chunks import map_in_chunks
 from zoo.tf.limits import check_bytes, start_timer
 
@@ -92,17 +93,14 @@ class TextService(TranslationService):
         check = start_timer(self._limits)
         check_bytes(tf.strings.length(text), self._limits)
         segments = split_texts(text, self._tokenizer, self._max_source_tokens, self._sentences)
-        found = self._decoded(check, self._tokenizer.source_ids(segments.parts.flat_values))
-        ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))
-        candidates = tf.reshape(self._tokenizer.decode(ids), (-1, self._num_return))
-        available = tf.math.count_nonzero(found.lengths, axis=1, dtype=tf.int32)
+        candidates, available, found_scores = self._candidates(check, segments.parts.flat_values)
         per_text = tf.RaggedTensor.from_row_lengths(available, segment_counts(segments))
         most = tf.maximum(tf.reduce_max(per_text.with_values(available), axis=1), 1)
         texts, scores = [], []
         for n in range(self._num_return):
             rows = tf.minimum(n, available - 1)  # A segment with fewer candidates repeats its last.
             chosen = join_texts(segments, tf.gather(candidates, rows, batch_dims=1))
-            score = tf.reduce_sum(per_text.with_values(tf.gather(found.scores, rows, batch_dims=1)), axis=1)
+            score = tf.reduce_sum(per_text.with_values(tf.gather(found_scores, rows, batch_dims=1)), axis=1)
             texts.append(tf.where(n < most, chosen, ""))
             scores.append(tf.where(n < most, score, -float("inf")))
         outputs = {"translations": texts[0], "scores": scores[0]}
@@ -114,6 +112,21 @@ class TextService(TranslationService):
 
     def signatures(self):
         return {TEXTS: self.translate, **super().signatures()}
+
+    def _candidates(self, check, segments):
+        """Translates segments `[S]`: texts `[S, N]`, the number of each `[S]`, and scores `[S, N]`."""
+        copied = tf.strings.regex_full_match(segments, COPIED)
+        found = self._decoded(check, self._tokenizer.source_ids(tf.boolean_mask(segments, ~copied)))
+        ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))
+        texts = tf.reshape(self._tokenizer.decode(ids), (-1, self._num_return))
+        available = tf.math.count_nonzero(found.lengths, axis=1, dtype=tf.int32)
+        searched = tf.where(~copied)
+        copies = tf.repeat(segments[:, None], self._num_return, axis=1)
+        return (
+            tf.tensor_scatter_nd_update(copies, searched, texts),
+            tf.tensor_scatter_nd_update(tf.ones_like(segments, tf.int32), searched, available),
+            tf.tensor_scatter_nd_update(tf.zeros_like(copies, tf.float32), searched, found.scores),
+        )
 
     def _decoded(self, check, source):
         """Decodes ragged ids `[S, (tokens)]` in chunks of similar lengths."""

@@ -9,10 +9,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.decoding import Hypotheses, beam_search, greedy_search, sample
+from keras_transformer.decoding import beam_search, count_repeats, greedy_search, sample
 from keras_transformer.training.losses import smoothed_cross_entropy
 from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
-from zoo.corpora.batching import length_sorted_chunks, original_order, source_batch, token_batches
+from zoo.corpora.batching import source_batch, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus, teacher_forced
 from zoo.limits import with_check
 from zoo.models.seq2seq import Seq2Seq
@@ -20,8 +20,9 @@ from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
 from zoo.text.checks import check_same_length, check_texts
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, AlignmentHeads, align_words, attention_function, check_heads
+from zoo.translation.decoding import decode_texts
 from zoo.translation.search_options import search_options
-from zoo.translation.segments import Translation, join_segments, split_text
+from zoo.translation.segments import Translation
 
 SEARCH_SETTINGS = "beam_size", "length_penalty"
 _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
@@ -39,11 +40,20 @@ class Translator(Predictor):
             first batch of each shape takes seconds, so batches are padded to few shapes; see `warm_up`.
         split_sentences: Whether the sentences of a line are translated one by one, as suits a model of sentences.
         max_extra_tokens: Maximum number of tokens by which a translation is longer than its segment.
+        max_repeats: How often the same words may follow each other, which ends translations that go round in circles;
+            twice as often as in the source is always allowed. 0 for no limit.
         alignment_heads: As for `zoo.translation.alignment.attention_function`.
     """
 
     task, model_class, config_class = "translation", Seq2Seq, ModelConfig
-    settings = ("max_source_tokens", "split_sentences", "alignment_heads", "max_extra_tokens", *SEARCH_SETTINGS)
+    settings = (
+        "max_source_tokens",
+        "split_sentences",
+        "alignment_heads",
+        "max_extra_tokens",
+        "max_repeats",
+        *SEARCH_SETTINGS,
+    )
     split, pad_label = staticmethod(teacher_forced), PAD_ID
 
     def __init__(
@@ -58,6 +68,7 @@ class Translator(Predictor):
         beam_size: int = 4,
         length_penalty: float = 0.6,
         max_extra_tokens: int = 50,  # These three as Vaswani et al. (2017), section 6.1.
+        max_repeats: int = 4,
         alignment_heads: AlignmentHeads = (),
     ):
         if model.config.vocabulary_size != tokenizer.vocabulary_size:
@@ -70,7 +81,8 @@ class Translator(Predictor):
         self.max_source_tokens, self.batch_tokens, self.jit_compile = max_source_tokens, batch_tokens, jit_compile
         self.split_sentences = split_sentences
         self.beam_size, self.length_penalty, self.max_extra_tokens = beam_size, length_penalty, max_extra_tokens
-        search_options(1, beam_size, length_penalty, max_extra_tokens)  # Checks them.
+        search_options(1, beam_size, length_penalty, max_extra_tokens, max_repeats)  # Checks them.
+        self.max_repeats = max_repeats
         self.alignment_heads = check_heads(model.config, alignment_heads)
 
     def translate(
@@ -125,14 +137,14 @@ class Translator(Predictor):
         search, length = self.search(**settings, jit_compile=self.jit_compile), MIN_WIDTH
         while length < 2 * (self.max_source_tokens + 1):
             rows = max(1, min(num_texts, self.batch_tokens // settings["beam_size"] // length))
-            search(*self._search_inputs([[END_ID] * (length - 1)] * rows))
+            search(*self.search_inputs([[END_ID] * (length - 1)] * rows))
             length *= 2
 
     def sample(
         self, texts: Sequence[str], temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, seed: int = 0
     ) -> list[str]:
         """Samples a translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
-        options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, "extra": self.max_extra_tokens}
+        options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, **self._limits()}
         search = self.compiled(self._run_search, self.jit_compile, name="sample", **options)
         generator = keras.random.SeedGenerator(seed)
 
@@ -248,52 +260,40 @@ class Translator(Predictor):
     ) -> Callable:
         """Returns the compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`, greedy for a beam of 1."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        return self.compiled(self._run_search, jit_compile, **search_options(**settings, extra=self.max_extra_tokens))
+        return self.compiled(self._run_search, jit_compile, **search_options(**settings, **self._limits()))
 
     def plain_search(
         self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
     ) -> Callable:
         """Returns the search before compilation; its argument `each_step` is a function to call before each step."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        return functools.partial(self._run_search, **search_options(**settings, extra=self.max_extra_tokens))
+        return functools.partial(self._run_search, **search_options(**settings, **self._limits()))
+
+    def _limits(self):
+        return {"extra": self.max_extra_tokens, "max_repeats": self.max_repeats}
 
     def decode(
         self, texts: Sequence[str], search: Callable, num_beams: int, progress: Progress = None
     ) -> list[list[Translation]]:
         """Runs a search for texts, which are split into segments, in chunks of similar lengths."""
-        texts = check_texts(texts)
-        segments = [split_text(text, self.tokenizer, self.max_source_tokens, self.split_sentences) for text in texts]
-        flat = [segment for parts in segments for segment in parts]
-        rows = self.tokenizer.encode([segment.text for segment in flat])
-        lengths = [self.rounded(len(row) + 1, MIN_WIDTH) for row in rows]
-        chunks = length_sorted_chunks(lengths, self.batch_tokens // num_beams)
-        results = []
-        for chunk in chunks:
-            results.append(self._decode_chunk([rows[i] for i in chunk], search))
-            if progress is not None:
-                progress(len(chunk))
-        candidates = iter(original_order(chunks, results))
-        return [join_segments(parts, [next(candidates) for _ in parts], Translation) for parts in segments]
+        return decode_texts(self, texts, search, num_beams, progress)
 
-    def _decode_chunk(self, rows, search):
-        found = Hypotheses(*map(ops.convert_to_numpy, search(*self._search_inputs(rows))))
-        candidates = []
-        for ids, scores, lengths in zip(found.ids[: len(rows)], found.scores, found.lengths):
-            texts = self.tokenizer.decode(ids)
-            candidates.append([Translation(t, float(s)) for t, s, length in zip(texts, scores, lengths) if length])
-        return candidates
-
-    def _search_inputs(self, rows):
-        """Returns source ids and maximum lengths; the sizes are powers of two if each shape is compiled separately."""
+    def search_inputs(self, rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+        """Returns padded ids and maximum lengths of a search for rows of ids without special ids."""
+        # The sizes are powers of two if each shape is compiled separately.
         source = source_batch(rows, self.rounded(1 + max(map(len, rows)), MIN_WIDTH))
         source = np.pad(source, ((0, self.rounded(len(rows)) - len(rows)), (0, 0)))
         lengths = np.count_nonzero(source, axis=1).astype("int32")
         return source, np.where(lengths, lengths + self.max_extra_tokens, 1)
 
-    def _run_search(self, source, limits, uniforms=None, each_step=None, *, name, extra, **options):
+    def _run_search(self, source, limits, uniforms=None, each_step=None, *, name, extra, max_repeats, **options):
         search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
         num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + extra
         step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
         step = step if each_step is None else with_check(each_step, step)
-        random = {} if uniforms is None else {"uniforms": uniforms}
-        return search(step, state, max_lengths=limits, max_length=width, **_SPECIAL, **options, **random)
+        options = {**_SPECIAL, **options, "max_lengths": limits, "max_length": width}
+        if max_repeats:
+            options["max_repeats"] = ops.maximum(2 * count_repeats(source, PAD_ID), max_repeats)
+        if uniforms is not None:
+            options["uniforms"] = uniforms
+        return search(step, state, **options)

@@ -17,6 +17,9 @@ pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed"
 TEXTS = ["mano tek", "", "luri soba pim.", " ", "dala\n\nkoru fes!\r\n", "niva gat " * 40, "zzyzx 🙂 漢字"]
 
 
+COPIES = ["😀 12:30", "me@x.org", "a.b/c\nmano tek.", "tek.", "www.x.y tek"]
+
+
 @pytest.fixture(scope="module")
 def exported(trained, corpus, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported") / "model"
@@ -34,7 +37,9 @@ def strings(tensor):
 
 
 @pytest.mark.parametrize(
-    "texts", [TEXTS, TEXTS[:1], TEXTS[1:2], TEXTS[5:6], []], ids=["7", "1", "empty", "long", "none"]
+    "texts",
+    [TEXTS, TEXTS[:1], TEXTS[1:2], TEXTS[5:6], [], COPIES],
+    ids=["7", "1", "empty", "long", "none", "copies"],
 )
 def test_texts_are_translated_as_by_the_translator(texts, served, trained):
     found = served["serving_default"](tf.constant(texts, tf.string))

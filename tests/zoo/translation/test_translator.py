@@ -10,7 +10,6 @@ from keras_transformer.decoding.beam_search import length_penalty
 from keras_transformer.training import TokenCrossEntropy
 from zoo.config import END_ID, START_ID
 from zoo.corpora.batching import source_batch
-from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import named_arrays
 from zoo.text.tokenizer import train_tokenizer
 from zoo.translation.predictor import Translator
@@ -279,20 +278,3 @@ def test_model_fine_tuned_by_fit_translates(trained, corpus):
     history = tuned.model.fit(examples, epochs=20, verbose=0, shuffle=False).history["loss"]
     assert history[-1] < 0.1 < history[0]
     assert set(tuned.translate(sources, beam_size=1)) == {"Brund aub!"}
-
-
-@pytest.mark.parametrize("beam_size", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_greatest_length_of_translations(translator, sources, beam_size):
-    """A change takes effect in searches that were compiled before it. A model of random weights seldom ends."""
-    keras.utils.set_random_seed(0)
-    random = Translator(Seq2Seq(translator.model.config), translator.tokenizer, max_extra_tokens=5)
-    random.model.build()
-    rows = translator.tokenizer.encode(sources[:6])
-    for extra in (5, 2, 9):
-        random.max_extra_tokens = extra
-        source, limits = random._search_inputs(rows)
-        assert limits.tolist() == [len(row) + 1 + extra for row in rows]
-        lengths = ops.convert_to_numpy(random.search(beam_size=beam_size)(source, limits).lengths)[:, 0]
-        assert (lengths <= limits).all() and (lengths == limits).any()
-    with pytest.raises(ValueError, match="`max_extra_tokens` must be at least 1. Received: max_extra_tokens=0"):
-        Translator(random.model, random.tokenizer, max_extra_tokens=0)

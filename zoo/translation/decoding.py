@@ -1,0 +1,59 @@
+"""Translation of texts by a search, segment by segment."""
+
+from collections.abc import Callable, Sequence
+
+from keras import ops
+
+from keras_transformer.decoding import Hypotheses
+from zoo.corpora.batching import length_sorted_chunks, original_order
+from zoo.serving.predictor import MIN_WIDTH, Progress
+from zoo.text.checks import check_texts
+from zoo.text.copied import is_copied
+from zoo.translation.segments import Translation, join_segments, split_text
+
+
+def decode_texts(
+    translator, texts: Sequence[str], search: Callable, num_beams: int, progress: Progress = None
+) -> list[list[Translation]]:
+    """Runs a search for texts, which are split into segments, in chunks of similar lengths.
+
+    Segments without words, such as a lone address, are their own translation.
+
+    Args:
+        translator: A `zoo.translation.predictor.Translator`.
+        texts: The texts.
+        search: Such as `translator.search()` returns.
+        num_beams: Beams of the search.
+        progress: Called with the number of segments done since the last call.
+
+    Returns:
+        The translations of each text, best first.
+    """
+    options = translator.tokenizer, translator.max_source_tokens, translator.split_sentences
+    segments = [split_text(text, *options) for text in check_texts(texts)]
+    flat = [segment.text for parts in segments for segment in parts]
+    candidates = [[Translation(text, 0.0)] if is_copied(text) else None for text in flat]
+    searched = [i for i, found in enumerate(candidates) if found is None]
+    if progress is not None and len(searched) < len(flat):
+        progress(len(flat) - len(searched))
+    rows = translator.tokenizer.encode([flat[i] for i in searched])
+    lengths = [translator.rounded(len(row) + 1, MIN_WIDTH) for row in rows]
+    chunks = length_sorted_chunks(lengths, translator.batch_tokens // num_beams)
+    results = []
+    for chunk in chunks:
+        results.append(_decode_chunk(translator, [rows[i] for i in chunk], search))
+        if progress is not None:
+            progress(len(chunk))
+    for i, found in zip(searched, original_order(chunks, results)):
+        candidates[i] = found
+    remaining = iter(candidates)
+    return [join_segments(parts, [next(remaining) for _ in parts], Translation) for parts in segments]
+
+
+def _decode_chunk(translator, rows, search):
+    found = Hypotheses(*map(ops.convert_to_numpy, search(*translator.search_inputs(rows))))
+    candidates = []
+    for ids, scores, lengths in zip(found.ids[: len(rows)], found.scores, found.lengths):
+        texts = translator.tokenizer.decode(ids)
+        candidates.append([Translation(t, float(s)) for t, s, length in zip(texts, scores, lengths) if length])
+    return candidates
