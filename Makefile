@@ -13,10 +13,9 @@ export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 # Neighbours of a file run in the same process, which makes what they share once; a process that is done takes over tests.
 PYTEST = $(VENV)/bin/python -m pytest -n 2 --dist worksteal
 # On JAX: what computes differently there. `make test-long` runs all tests of the library on JAX, and on torch.
-ON_JAX = tests/ops tests/decoding tests/training/test_losses.py tests/training/test_schedules.py \
+ON_JAX = $(filter-out tests/ops/test_blockwise.py, $(wildcard tests/ops/test_*.py)) tests/decoding tests/training/test_losses.py tests/training/test_schedules.py \
 	$(addprefix tests/layers/test_, encoder.py decoder.py multi_head_attention.py \
-	attention_cache.py attention_variants.py positional_encoding.py token_embedding.py tied_logits.py \
-	rematerialisation.py float64.py value_checks.py)
+	attention_cache.py positional_encoding.py token_embedding.py tied_logits.py float64.py value_checks.py)
 
 .PHONY: translate test test-slow test-long lint clean
 
@@ -30,7 +29,7 @@ test: $(VENV)/installed-test
 # most optimisations, XLA compiles them in two thirds of the time.
 test-slow: $(VENV)/installed-test
 	@mkdir -p build
-	KERAS_BACKEND=jax JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(VENV)/bin/python -m pytest -m "not slow" -k "not (without_blocks and bfloat16)" $(ON_JAX) > build/jax.log 2>&1 & jax=$$!; \
+	KERAS_BACKEND=jax JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(VENV)/bin/python -m pytest -m "not slow" $(ON_JAX) > build/jax.log 2>&1 & jax=$$!; \
 	$(PYTEST) -m slow tests; status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
 
 test-long: $(VENV)/installed-test

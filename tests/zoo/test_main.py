@@ -191,7 +191,6 @@ def test_doctor_checks_machine(monkeypatch, capsys, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_plan_shows_no_start_up_log(monkeypatch, tmp_path):
     monkeypatch.delenv("TF_CPP_MIN_LOG_LEVEL", raising=False)
     result = run("-m", "zoo", "plan", "translation", "--data", str(tmp_path / "x"), "--dev-share", "0.1")
@@ -207,7 +206,7 @@ def test_plan_leaves_no_files(tmp_path, capsys, monkeypatch):
     (tmp_path / "pairs.tsv").write_text("".join(lines), "utf-8")
     data = ["--data", "pairs.tsv", "--dev-data", "pairs.tsv", "--recipe", "tiny"]
     sizes = ["model.vocabulary_size=300", "training.batch_tokens=256", "training.steps=100"]
-    sizes += ["training.cooldown_steps=0"]
+    sizes += ["training.cooldown_steps=0", "model.num_encoder_layers=1", "model.num_decoder_layers=1"]
     settings = [part for size in sizes for part in ("--set", size)]
     assert command.main(["plan", "translation", *data, *settings]) == 0
     printed = capsys.readouterr().out
