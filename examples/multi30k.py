@@ -95,7 +95,7 @@ def main():
         command = " ".join(["python examples/multi30k.py", *start, f"--seed {options.seed}", *changes])
         translator.beam_size, translator.length_penalty = best["beam_size"], best["length_penalty"]
         translator.card |= {"scores": [best, test], "command": command}
-        translator.save(folder / "half-precision", half=True)
+        translator.save(folder / "half-precision", dtype="float16")
 
 
 def score(translator, pairs, name, length_penalty):

@@ -218,7 +218,7 @@ def test_plan_leaves_no_files(tmp_path, capsys, monkeypatch):
     for name, bytes_each in (("memory for weights", 4), ("gradients", 4), ("Adam's two moments", 8)):
         size, unit = re.search(rf"{name} +│ ([0-9.,]+) (\w+) ", printed).groups()
         assert float(size.replace(",", "")) * {"kB": 1e3, "MB": 1e6}[unit] == pytest.approx(
-            bytes_each * total, rel=0.01
+            bytes_each * total, rel=0.05
         )
     assert re.search(r"measured update +│ [0-9.]+ s", printed)
     once = re.search(r"evaluation on dev +│ (\d+ min \d+ s) with random weights", printed).group(1)

@@ -10,7 +10,7 @@ from zoo.storage.checkpoints import WEIGHTS
 # Entries of a card that are only true for certain weights, and for certain answers.
 _OF_WEIGHTS = ("name", "command", "recipe", "seed", "weights")
 _OF_ANSWERS = ("scores", "exported_scores", "checks")
-_OF_FILES = ("format", "parameters", "files", "card_sha256")
+_OF_FILES = ("format", "dtype", "base", "parameters", "files", "card_sha256")
 
 
 def model_digest(predictor) -> str:

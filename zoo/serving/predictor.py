@@ -124,7 +124,7 @@ class Predictor:
         predictor._origin = Origin.of(predictor, checkpoint.card)
         return predictor
 
-    def save(self, folder: str | os.PathLike, half: bool = False) -> dict:
+    def save(self, folder: str | os.PathLike, dtype: str = "float32", base: str | os.PathLike | None = None) -> dict:
         """Writes a checkpoint folder for `zoo.load` atomically; returns its card.
 
         If weights or settings have changed since loading, or since the last save, the name, scores, recipe, command
@@ -133,13 +133,14 @@ class Predictor:
 
         Args:
             folder: Folder to create.
-            half: Whether to store the weights as float16.
+            dtype, base: As for `zoo.storage.checkpoints.write_checkpoint`: "float32", "float16" or "int8", and the
+                checkpoint that the model was fine-tuned from, to store only the difference.
         """
         if not self.model.built:
             self.model.build()
         arrays, config = named_arrays(self.model), to_dict(self.model.config)
         checkpoint = Checkpoint(self.full_card(), config, arrays, self.tokenizer.model, self.saved_settings())
-        self.card = write_checkpoint(folder, checkpoint, half)
+        self.card = write_checkpoint(folder, checkpoint, dtype, base)
         self._origin = Origin.of(self, self.card)
         return dict(self.card)
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import safetensors.numpy
 
-from zoo.storage import downloads, formats
+from zoo.storage import downloads, formats, packing
 from zoo.storage.arrays import new_folder, write_atomically
-from zoo.storage.formats import FORMAT
 
 CARD, CONFIG, WEIGHTS, VOCABULARY = "card.json", "config.json", "model.safetensors", "vocabulary.model"
 WEIGHTS_FOLDER = pathlib.Path(__file__).parents[1] / "weights"
@@ -40,28 +39,39 @@ class Checkpoint:
     settings: dict = field(default_factory=dict)
 
 
-def write_checkpoint(folder: str | os.PathLike, checkpoint: Checkpoint, half: bool = False) -> dict:
+def write_checkpoint(
+    folder: str | os.PathLike, checkpoint: Checkpoint, dtype: str = "float32", base: str | os.PathLike | None = None
+) -> dict:
     """Writes a checkpoint folder atomically and returns its card.
 
     Args:
         folder: Must not exist yet.
         checkpoint: Content to write.
-        half: Whether to store the weights as float16; they are float32 again when loaded.
+        dtype: How the weights are stored: "float32", "float16", or "int8" with a scale for each row or column; see
+            `zoo.storage.packing`. They are float32 again when loaded.
+        base: Name or folder of the checkpoint that the model was fine-tuned from. Only the difference is stored, and
+            the vocabulary if it is another one.
 
     Raises:
-        ValueError: If `folder` exists, or a weight is too large for float16.
+        ValueError: If `folder` exists, a weight is too large for the dtype, or the model does not contain the base.
     """
-    dtype = "float16" if half else "float32"
-    arrays = {name: _contiguous(name, array, dtype) for name, array in checkpoint.arrays.items()}
+    below = None if base is None else read_checkpoint(find(base))
+    if below is not None and "base" in below.card:
+        raise ValueError(f"The base of an adapter must be whole. Received: {base}, an adapter itself. Use its base.")
+    arrays = packing.pack(checkpoint.arrays, dtype, below and below.arrays)
+    facts = None if below is None else {"name": os.fspath(base), "sha256": below.card["files"][WEIGHTS]}
     files = {
-        CONFIG: formats.config_bytes(checkpoint.card["task"], checkpoint.settings, checkpoint.config),
+        CONFIG: formats.config_bytes(checkpoint.card["task"], checkpoint.settings, checkpoint.config, facts),
         WEIGHTS: safetensors.numpy.save(arrays),
-        VOCABULARY: checkpoint.vocabulary,
     }
+    if below is None or below.vocabulary != checkpoint.vocabulary:
+        files[VOCABULARY] = checkpoint.vocabulary
     card = {
-        **checkpoint.card,
-        "format": FORMAT,
-        "parameters": sum(a.size for a in arrays.values()),
+        **{name: value for name, value in checkpoint.card.items() if name not in ("base", "dtype")},
+        **({"base": facts} if facts else {}),
+        **({"dtype": dtype} if dtype != "float32" else {}),
+        "format": formats.FORMAT if facts or dtype == "int8" else formats.PLAIN_FORMAT,
+        "parameters": sum(a.size for a in checkpoint.arrays.values()),
         "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
     files[CARD] = formats.card_bytes(card)
@@ -81,10 +91,36 @@ def read_checkpoint(folder: str | os.PathLike) -> Checkpoint:
     """
     folder = pathlib.Path(folder)
     card = read_card(folder)
-    config, weights, vocabulary = (_read_file(folder, card, name) for name in (CONFIG, WEIGHTS, VOCABULARY))
-    settings, sizes = formats.parse_config(card, config, folder / CONFIG)
-    arrays = {name: array.astype("float32") for name, array in safetensors.numpy.load(weights).items()}
-    return Checkpoint(card, sizes, arrays, vocabulary, settings)
+    files = {name: _read_file(folder, card, name) for name in card["files"]}
+    settings, sizes, base = formats.parse_config(card, files[CONFIG], folder / CONFIG)
+    below = None if base is None else _read_base(folder, base)
+    if below is None and VOCABULARY not in files:
+        raise ValueError(f"{folder} has no {VOCABULARY}, and no base that has it. Fetch or write the checkpoint again.")
+    try:
+        arrays = packing.unpack(safetensors.numpy.load(files[WEIGHTS]), below and below.arrays)
+    except ValueError as error:
+        raise ValueError(f"{folder / WEIGHTS} cannot be used: {error} Fetch or write the checkpoint again.") from error
+    return Checkpoint(card, sizes, arrays, files.get(VOCABULARY, below and below.vocabulary), settings)
+
+
+def _read_base(folder, base):
+    """Reads the checkpoint that another one is the difference to, given as `{"name", "sha256"}`."""
+    try:
+        place = find(base["name"])
+    except ValueError as error:
+        raise ValueError(
+            f"{folder} is an adapter on {base['name']!r}, which is missing: {error} Provide that checkpoint."
+        ) from error
+    card = read_card(place)
+    if "base" in card:
+        raise ValueError(f"The base of an adapter must be whole. Received: {place}, an adapter itself. Use its base.")
+    found = card["files"][WEIGHTS]
+    if found != base["sha256"]:
+        raise ValueError(
+            f"{folder} is an adapter on {base['name']!r} with weights of the SHA-256 {base['sha256']}. Received: "
+            f"{place}, with {found}. Use the base that it was trained on."
+        )
+    return read_checkpoint(place)
 
 
 def read_card(folder: str | os.PathLike) -> dict:
@@ -100,7 +136,9 @@ def read_card(folder: str | os.PathLike) -> dict:
         raise ValueError(f"{path} cannot be read: {error}. A checkpoint is a folder with a {CARD}.") from error
     card = formats.parse_card(content, path)
     files = card["files"]
-    if files.keys() != {CONFIG, WEIGHTS, VOCABULARY} or not all(isinstance(digest, str) for digest in files.values()):
+    if not {CONFIG, WEIGHTS} <= files.keys() <= {CONFIG, WEIGHTS, VOCABULARY} or not all(
+        isinstance(digest, str) for digest in files.values()
+    ):
         raise ValueError(
             f"{path} must name {CONFIG}, {WEIGHTS} and {VOCABULARY}. "
             f"Received: {', '.join(map(repr, sorted(files)))}. Use another checkpoint."
@@ -188,9 +226,3 @@ def contents(folder: pathlib.Path) -> str:
 
 def _files(folder):
     return read_card(folder)["files"]
-
-
-def _contiguous(name, array, dtype):
-    if np.abs(array[np.isfinite(array)]).max(initial=0) > np.finfo(dtype).max:
-        raise ValueError(f"{name!r} has values beyond those of {dtype}. Save it with half=False.")
-    return np.ascontiguousarray(array, dtype)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-FORMAT = 2  # Of the folders written here; increased when older versions could not read them correctly.
+FORMAT = 3  # The newest format, with weights in 8 bits or a base; increased when older versions misread folders.
+PLAIN_FORMAT = 2  # The format of all other folders written here.
 _HASH = "card_sha256"
 _LAST_LINES = re.compile(rb',\n "card_sha256": "([0-9a-f]{64})"\n}\n')
 _LAST_BYTES = len(f',\n "{_HASH}": "{"0" * 64}"\n}}\n')
@@ -61,13 +62,13 @@ def _check_hash(content, path):
         )
 
 
-def config_bytes(task: str, settings: Mapping, model: Mapping) -> bytes:
+def config_bytes(task: str, settings: Mapping, model: Mapping, base: Mapping | None = None) -> bytes:
     """Returns the content of `config.json`: all that decides answers, except the weights and the vocabulary."""
-    return to_json({"task": task, "settings": settings, "model": model})
+    return to_json({"task": task, "settings": settings, "model": model, **({"base": base} if base else {})})
 
 
-def parse_config(card: dict, content: bytes, path: str | os.PathLike) -> tuple[dict, dict]:
-    """Returns the settings of the predictor and the sizes of the model from the content of `config.json`.
+def parse_config(card: dict, content: bytes, path: str | os.PathLike) -> tuple[dict, dict, dict | None]:
+    """Returns the settings of the predictor, the sizes of the model, and its base from the content of `config.json`.
 
     The card of a folder of format 1 is migrated: its settings are removed from it.
 
@@ -76,8 +77,8 @@ def parse_config(card: dict, content: bytes, path: str | os.PathLike) -> tuple[d
     """
     values = json.loads(content)
     if card.get("format", 1) == 1:
-        return _migrate(card), values
-    whole = isinstance(values, dict) and values.keys() == {"task", "settings", "model"}
+        return _migrate(card), values, None
+    whole = isinstance(values, dict) and values.keys() - {"base"} == {"task", "settings", "model"}
     if not whole or not isinstance(values["settings"], dict):
         raise ValueError(f"{path} must have `task`, `settings` and `model`. Fetch or write the checkpoint again.")
     if values["task"] != card["task"]:
@@ -85,7 +86,13 @@ def parse_config(card: dict, content: bytes, path: str | os.PathLike) -> tuple[d
             f"{path} must have the task of the card, {card['task']!r}. Received: {values['task']!r}. Fetch or write "
             "the checkpoint again."
         )
-    return values["settings"], values["model"]
+    base = values.get("base")
+    if base != card.get("base") or not (base is None or isinstance(base, dict) and base.keys() == {"name", "sha256"}):
+        raise ValueError(
+            f"{path} must have the base of the card, {card.get('base')!r}. Received: {base!r}. Fetch or write the "
+            "checkpoint again."
+        )
+    return values["settings"], values["model"], base
 
 
 def _migrate(card):

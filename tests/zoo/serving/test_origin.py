@@ -47,7 +47,7 @@ def described(card):
 def test_unchanged_translators_keep_their_card(loaded, tmp_path):
     card = loaded.save(tmp_path / "second")
     assert card == read_card(tmp_path / "first") == read_card(tmp_path / "second")
-    card = loaded.save(tmp_path / "half", half=True)  # Rounded, but not trained.
+    card = loaded.save(tmp_path / "half", dtype="float16")  # Rounded, but not trained.
     assert described(card) == {**TRAINED, **MEASURED, **LASTING}
 
 

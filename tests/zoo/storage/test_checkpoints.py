@@ -54,15 +54,15 @@ def test_reading_inverts_writing_bit_for_bit(tmp_path, checkpoint):
 
 def test_values_too_large_for_half_precision_are_refused(tmp_path, checkpoint):
     checkpoint.arrays["table"][3, 1] = -66000.0
-    with pytest.raises(ValueError, match="'table' has values beyond those of float16. Save it with half=False"):
-        write_checkpoint(tmp_path / "half", checkpoint, half=True)
+    with pytest.raises(ValueError, match="'table' has values beyond those of float16. Save it with dtype='float32'"):
+        write_checkpoint(tmp_path / "half", checkpoint, dtype="float16")
     assert not any(tmp_path.iterdir())
     write_checkpoint(tmp_path / "whole", checkpoint)
 
 
 def test_half_precision_is_loaded_as_float32(tmp_path, checkpoint):
     write_checkpoint(tmp_path / "whole", checkpoint)
-    write_checkpoint(tmp_path / "half", checkpoint, half=True)
+    write_checkpoint(tmp_path / "half", checkpoint, dtype="float16")
     sizes = [(tmp_path / kind / "model.safetensors").stat().st_size for kind in ("whole", "half")]
     assert sizes[0] - sizes[1] >= 2 * 40 - 8
     for name, array in read_checkpoint(tmp_path / "half").arrays.items():

@@ -127,7 +127,7 @@ def test_a_checkpoint_of_format_1_answers_and_is_migrated_by_saving(tmp_path):
     folder = old_checkpoint("classification/sst2", tmp_path / "old")
     files, answers = checking.check(str(folder))
     assert files.passed and answers.passed, (files, answers)
-    card = zoo.load(folder).save(tmp_path / "new", half=True)
+    card = zoo.load(folder).save(tmp_path / "new", dtype="float16")
     old = read_card(folder)
     assert card["format"] == 2 and read_settings(tmp_path / "new") == read_settings(folder)
     assert card["files"][WEIGHTS] == old["files"][WEIGHTS]

@@ -13,7 +13,8 @@ import safetensors.numpy
 
 import zoo
 from keras_transformer import EncoderBlock
-from zoo.storage.checkpoints import FORMAT, read_card, read_checkpoint, write_card
+from zoo.storage.checkpoints import read_card, read_checkpoint, write_card
+from zoo.storage.formats import FORMAT
 
 TRIES = 60
 

@@ -259,7 +259,7 @@ def test_saved_translator_translates_the_same(translator, sources, tmp_path):
 
 
 def test_half_precision_checkpoint_is_close(translator, tmp_path):
-    translator.save(tmp_path / "half", half=True)
+    translator.save(tmp_path / "half", dtype="float16")
     loaded = zoo.load(str(tmp_path / "half"))
     expected = named_arrays(translator.model)
     for name, array in named_arrays(loaded.model).items():

@@ -1,0 +1,104 @@
+"""Smaller forms of weights in files: 16 or 8 bits, and the difference to the weights of a base. NumPy only."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+Arrays = Mapping[str, np.ndarray]
+
+DTYPES = "float32", "float16", "int8"
+_SCALE, _LEFT, _RIGHT = "@scale", "@left", "@right"
+_SMALLEST = 1024  # Smaller arrays are not worth 8 bits.
+_NOISE = 1e-4  # Singular values below this share of the largest are rounding errors.
+
+
+def pack(arrays: Arrays, dtype: str = "float32", base: Arrays | None = None) -> dict[str, np.ndarray]:
+    """Returns arrays to store, from which `unpack` computes float32 arrays.
+
+    With "int8", a matrix is stored as integers and a scale for each row or each column, whichever comes closer to it;
+    vectors stay float32. With a base, arrays that equal those of the base are left out, and matrices that differ by a
+    matrix of low rank, as after training with LoRA, are stored as its two factors.
+
+    Args:
+        arrays: Weights by name.
+        dtype: "float32", "float16" or "int8".
+        base: Weights of a model that this one contains.
+
+    Raises:
+        ValueError: If the dtype is unknown or cannot hold a value, or the base has an array that `arrays` lacks.
+    """
+    if dtype not in DTYPES:
+        raise ValueError(f"`dtype` must be one of {', '.join(DTYPES)}. Received: dtype={dtype!r}.")
+    base, packed = base or {}, {}
+    for name, below in base.items():
+        if name not in arrays or arrays[name].shape != below.shape:
+            raise ValueError(f"A model must contain its base. Received: a base with {name!r} {below.shape}.")
+    for name, array in arrays.items():
+        if name in base:
+            below = base[name]
+            if np.array_equal(below, array):
+                continue
+            factors = _low_rank(array - below) if array.ndim == 2 else None
+            if factors is not None:
+                for part, factor in zip((_LEFT, _RIGHT), factors):
+                    packed[name + part] = _cast(name, factor, "float32" if dtype == "float32" else "float16")
+                continue
+        if dtype == "int8":
+            packed |= _to_int8(name, array)
+        else:
+            packed[name] = _cast(name, array, dtype)
+    return packed
+
+
+def unpack(packed: Arrays, base: Arrays | None = None) -> dict[str, np.ndarray]:
+    """Returns the float32 arrays from which `pack` made its result, up to the precision of the dtype.
+
+    Raises:
+        ValueError: If parts of an array are missing or do not fit each other or the base.
+    """
+    parts = {name: array.astype("float32") for name, array in packed.items()}
+    arrays = dict(base or {})
+    try:
+        for name in [name for name in parts if "@" not in name]:
+            arrays[name] = parts.pop(name) * parts.pop(name + _SCALE, np.float32(1))
+        for name in [name.removesuffix(_LEFT) for name in parts if name.endswith(_LEFT)]:
+            arrays[name] = arrays[name] + parts.pop(name + _LEFT) @ parts.pop(name + _RIGHT)
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"The parts of {name!r} must fit each other and the base. Received: {error}.") from error
+    if parts:
+        raise ValueError(f"Each part must belong to an array. Received: {min(parts)!r}.")
+    return arrays
+
+
+def _cast(name, array, dtype):
+    if np.abs(array[np.isfinite(array)]).max(initial=0) > np.finfo(dtype).max:
+        raise ValueError(f"{name!r} has values beyond those of {dtype}. Save it with dtype='float32'.")
+    return np.ascontiguousarray(array, dtype)
+
+
+def _to_int8(name, array):
+    if array.ndim < 2 or array.size < _SMALLEST:
+        return {name: _cast(name, array, "float32")}
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name!r} has values that are not finite, which int8 cannot hold. Save it as float32.")
+    forms = [_scaled(array, axis) for axis in (0, array.ndim - 1)]
+    values, scale = min(forms, key=lambda form: np.square(form[0] * form[1] - array).sum())
+    return {name: values, name + _SCALE: scale}
+
+
+def _scaled(array, axis):
+    """Rounds to multiples of a scale for each index of an axis."""
+    others = tuple(i for i in range(array.ndim) if i != axis)
+    scale = np.abs(array).max(axis=others, keepdims=True).astype("float32") / 127
+    scale = np.where(scale == 0, 1, scale).astype("float32")
+    return np.rint(array / scale).astype("int8"), scale
+
+
+def _low_rank(difference):
+    """Returns two factors of a matrix if they have less than half as many numbers, else None."""
+    left, values, right = np.linalg.svd(difference, full_matrices=False)
+    rank = max(1, int(np.count_nonzero(values > _NOISE * values[0])))
+    if 2 * rank * sum(difference.shape) > difference.size:
+        return None
+    root = np.sqrt(values[:rank])
+    return left[:, :rank] * root, root[:, None] * right[:rank]
