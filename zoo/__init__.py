@@ -32,7 +32,7 @@ def load(name_or_folder: str | os.PathLike):
     Returns:
         A `zoo.serving.predictor.Predictor`: for `translation` a `Translator`, for `classification` a `TextClassifier`,
         for `labelling` a `WordTagger`, for `parsing` a `TreeParser`, for `pretraining` a `MaskedEncoder`; see
-        `predictor.py` in the folder of the task.
+        `predictor.py` in the folder of the task. For `encoder` a `zoo.serving.sentence_encoder.SentenceEncoder`.
 
     Raises:
         ValueError: If there is no such checkpoint, its task is unknown, or one of its files is missing or altered.
@@ -40,13 +40,14 @@ def load(name_or_folder: str | os.PathLike):
     checkpoint = checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
     with quiet_start():
         import keras  # noqa: F401 (starts the backend)
-    task = checkpoint.card["task"]
-    if task not in tasks():
+    task, modules = checkpoint.card["task"], {task: f"zoo.{task}.task" for task in tasks()}
+    modules["encoder"] = "zoo.serving.sentence_encoder"
+    if task not in modules:
         raise ValueError(
-            f"The task of a checkpoint must be one of {', '.join(tasks())}. Received: {task!r}. Update this package or "
+            f"The task of a checkpoint must be one of {', '.join(modules)}. Received: {task!r}. Update this package or "
             "choose another checkpoint."
         )
-    return importlib.import_module(f"zoo.{task}.task").from_checkpoint(checkpoint)
+    return importlib.import_module(modules[task]).from_checkpoint(checkpoint)
 
 
 def list() -> list[dict]:

@@ -4,20 +4,13 @@ import dataclasses
 import json
 import os
 import pathlib
-from collections.abc import Sequence
 
-import numpy as np
 import safetensors.numpy
-from keras import ops
 
 from zoo.config import EncoderConfig
-from zoo.corpora.batching import length_sorted_chunks, original_order
-from zoo.corpora.labelled_corpus import frame_rows
-from zoo.models.compiling import compile_function
 from zoo.models.encoder_model import EncoderModel
-from zoo.models.text_encoder import masked_mean
+from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.storage.arrays import assign_arrays
-from zoo.text.checks import check_texts
 from zoo.text.word_pieces import WordPieceTokenizer
 
 # Arrays that are ignored: the pretraining heads, and a constant.
@@ -34,43 +27,7 @@ _BLOCK = {
 }
 
 
-class PretrainedEncoder:
-    """Encoder with its vocabulary, to embed texts or to fine-tune as `initial` of another model.
-
-    Attributes:
-        model: An `EncoderModel`.
-        tokenizer: Its vocabulary.
-    """
-
-    task, labels = "encoder", ()
-
-    def __init__(self, model: EncoderModel, tokenizer, max_tokens: int):
-        self.model, self.tokenizer, self.max_tokens = model, tokenizer, max_tokens
-        self._pooled = compile_function(model, self.mean_vectors)
-
-    def embed(self, texts: Sequence[str], batch_tokens: int = 16_384) -> np.ndarray:
-        """Computes sentence embeddings: hidden states averaged over real steps, scaled to length 1.
-
-        Texts of more than `max_tokens` tokens are truncated. Returns float32 `[N, D]`.
-        """
-        ids = self.tokenizer.encode(check_texts(texts))
-        tokens, _, _ = frame_rows(
-            [[row] for row in ids], self.tokenizer.start_id, self.tokenizer.end_id, self.max_tokens
-        )
-        chunks = length_sorted_chunks(tokens.lengths, batch_tokens)
-        found = [
-            ops.convert_to_numpy(self._pooled(tokens.padded(chunk, int(tokens.lengths[chunk[0]])))) for chunk in chunks
-        ]
-        return np.array(original_order(chunks, found), "float32").reshape(len(ids), self.model.config.hidden_dim)
-
-    def mean_vectors(self, token_ids):
-        """Computes the embeddings `[B, D]` of token ids `[B, T]`, not compiled."""
-        x, mask = self.model.text_encoder({"token_ids": token_ids})
-        mean = ops.cast(masked_mean(x, mask), "float32")
-        return mean / ops.sqrt(ops.sum(mean**2, axis=-1, keepdims=True))
-
-
-def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
+def load_bert(folder: str | os.PathLike) -> SentenceEncoder:
     """Loads a BERT encoder from `config.json`, `model.safetensors`, and `tokenizer.json` or `vocab.txt`.
 
     Pickled weights are never read. The pretraining heads are ignored.
@@ -112,7 +69,7 @@ def load_bert(folder: str | os.PathLike) -> PretrainedEncoder:
     if table in arrays and len(arrays[table]) == rows:  # Some models have rows beyond their vocabulary.
         arrays[table] = arrays[table][: tokenizer.vocabulary_size]
     assign_arrays(model, arrays, str(weights))
-    return PretrainedEncoder(model, tokenizer, config.max_positions)
+    return SentenceEncoder(model, tokenizer, config.max_positions)
 
 
 def _config(folder):

@@ -5,33 +5,23 @@ from collections.abc import Sequence
 import numpy as np
 from keras import ops
 
-from zoo.config import EncoderConfig
-from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.corpora.batching import length_sorted_chunks
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, frame_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.models.masked_language_model import MaskedLanguageModel
-from zoo.serving.encoder_predictor import PROBES
-from zoo.serving.predictor import Predictor, raise_mismatch
+from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.text.checks import check_texts
 from zoo.text.vocabularies import Vocabulary
 
 
-class MaskedEncoder(Predictor, PretrainedEncoder):
+class MaskedEncoder(SentenceEncoder):
     """Predicts masked tokens with a `zoo.models.masked_language_model.MaskedLanguageModel`, and encodes texts.
 
-    Args:
-        model, tokenizer, card: As for `Predictor`.
-        max_tokens: Maximum number of tokens of a text; longer texts are truncated.
+    Arguments are those of `SentenceEncoder`.
     """
 
-    task, model_class, config_class = "pretraining", MaskedLanguageModel, EncoderConfig
-    settings = ("max_tokens",)
+    task, model_class = "pretraining", MaskedLanguageModel
     inputs, batch_tokens = ("token_ids",), 16_384
-
-    def __init__(self, model: MaskedLanguageModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
-        Predictor.__init__(self, model, tokenizer, card)
-        PretrainedEncoder.__init__(self, model, tokenizer, max_tokens)
 
     def examples(self, texts: Sequence[str], batch_size: int = 32, shuffle: bool = True, seed: int = 0):
         """Encodes texts and masks some of their tokens for `model.fit`; see `Predictor.examples`."""
@@ -69,17 +59,6 @@ class MaskedEncoder(Predictor, PretrainedEncoder):
         log_probabilities = ops.log_softmax(ops.cast(self.model(inputs, training=False), "float32"))
         gold = ops.take_along_axis(log_probabilities, labels[..., None], axis=-1)[..., 0]
         return ops.argmax(log_probabilities, axis=-1), gold
-
-    def _make_service(self, limits):
-        from zoo.tf.predictor_service import EmbeddingService
-
-        return EmbeddingService(self, limits)
-
-    def _check_signature(self, limits, signature):
-        """Checks that the SavedModel computes the same embeddings."""
-        found, expected = signature(text=PROBES)["embeddings"].numpy(), self.embed(PROBES)
-        if not np.allclose(found, expected, rtol=0, atol=1e-4):
-            raise_mismatch("encoder", PROBES, expected, found)
 
 
 def encode_rows(texts, tokenizer: Vocabulary, max_tokens: int) -> TokenRows:

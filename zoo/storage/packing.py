@@ -7,17 +7,19 @@ import numpy as np
 Arrays = Mapping[str, np.ndarray]
 
 DTYPES = "float32", "float16", "int8"
-_SCALE, _LEFT, _RIGHT = "@scale", "@left", "@right"
+_ROWS, _COLUMNS, _LEFT, _RIGHT = "@rows", "@columns", "@left", "@right"
 _SMALLEST = 1024  # Smaller arrays are not worth 8 bits.
+_LEAST_PER_SCALE = 16  # Numbers of a row or column, for one of its own.
+_ITERATIONS = 8
 _NOISE = 1e-4  # Singular values below this share of the largest are rounding errors.
 
 
 def pack(arrays: Arrays, dtype: str = "float32", base: Arrays | None = None) -> dict[str, np.ndarray]:
     """Returns arrays to store, from which `unpack` computes float32 arrays.
 
-    With "int8", a matrix is stored as integers and a scale for each row or each column, whichever comes closer to it;
-    vectors stay float32. With a base, arrays that equal those of the base are left out, and matrices that differ by a
-    matrix of low rank, as after training with LoRA, are stored as its two factors.
+    With "int8", a matrix is stored as integers, with a scale for each row and one for each column; vectors stay
+    float32. With a base, arrays that equal those of the base are left out, and matrices that differ by a matrix of low
+    rank, as after training with LoRA, are stored as its two factors.
 
     Args:
         arrays: Weights by name.
@@ -41,12 +43,9 @@ def pack(arrays: Arrays, dtype: str = "float32", base: Arrays | None = None) -> 
             factors = _low_rank(array - below) if array.ndim == 2 else None
             if factors is not None:
                 for part, factor in zip((_LEFT, _RIGHT), factors):
-                    packed[name + part] = _cast(name, factor, "float32" if dtype == "float32" else "float16")
+                    packed |= _stored(name + part, factor, dtype)
                 continue
-        if dtype == "int8":
-            packed |= _to_int8(name, array)
-        else:
-            packed[name] = _cast(name, array, dtype)
+        packed |= _stored(name, array, dtype)
     return packed
 
 
@@ -59,8 +58,11 @@ def unpack(packed: Arrays, base: Arrays | None = None) -> dict[str, np.ndarray]:
     parts = {name: array.astype("float32") for name, array in packed.items()}
     arrays = dict(base or {})
     try:
+        for name in [name.removesuffix(_ROWS) for name in parts if name.endswith(_ROWS)]:
+            values, rows, columns = (parts.pop(name + part) for part in ("", _ROWS, _COLUMNS))
+            parts[name] = (values.reshape(-1, values.shape[-1]) * rows * columns).reshape(values.shape)
         for name in [name for name in parts if "@" not in name]:
-            arrays[name] = parts.pop(name) * parts.pop(name + _SCALE, np.float32(1))
+            arrays[name] = parts.pop(name)
         for name in [name.removesuffix(_LEFT) for name in parts if name.endswith(_LEFT)]:
             arrays[name] = arrays[name] + parts.pop(name + _LEFT) @ parts.pop(name + _RIGHT)
     except (KeyError, ValueError) as error:
@@ -68,6 +70,10 @@ def unpack(packed: Arrays, base: Arrays | None = None) -> dict[str, np.ndarray]:
     if parts:
         raise ValueError(f"Each part must belong to an array. Received: {min(parts)!r}.")
     return arrays
+
+
+def _stored(name, array, dtype):
+    return _to_int8(name, array) if dtype == "int8" else {name: _cast(name, array, dtype)}
 
 
 def _cast(name, array, dtype):
@@ -81,17 +87,30 @@ def _to_int8(name, array):
         return {name: _cast(name, array, "float32")}
     if not np.isfinite(array).all():
         raise ValueError(f"{name!r} has values that are not finite, which int8 cannot hold. Save it as float32.")
-    forms = [_scaled(array, axis) for axis in (0, array.ndim - 1)]
-    values, scale = min(forms, key=lambda form: np.square(form[0] * form[1] - array).sum())
-    return {name: values, name + _SCALE: scale}
+    rows, columns = _scales(array.reshape(-1, array.shape[-1]))
+    values = np.rint(array.reshape(-1, array.shape[-1]) / rows / columns).astype("int8").reshape(array.shape)
+    return {name: values, name + _ROWS: rows, name + _COLUMNS: columns}
 
 
-def _scaled(array, axis):
-    """Rounds to multiples of a scale for each index of an axis."""
-    others = tuple(i for i in range(array.ndim) if i != axis)
-    scale = np.abs(array).max(axis=others, keepdims=True).astype("float32") / 127
-    scale = np.where(scale == 0, 1, scale).astype("float32")
-    return np.rint(array / scale).astype("int8"), scale
+def _scales(matrix):
+    """Returns scales `[R, 1]` of rows and `[1, C]` of columns that make all magnitudes at most 127, and most large.
+
+    A large value in a row alone or a column alone then does not make its neighbours coarse. Equal steps in turn bring
+    the largest magnitudes of all rows and all columns together (as equilibration of matrices: Ruiz 2001).
+    """
+    sizes = np.abs(matrix)
+    rows, columns = np.ones((len(matrix), 1)), np.ones((1, matrix.shape[1]))
+    for _ in range(_ITERATIONS):
+        for scale, axis in ((columns, 0), (rows, 1)):
+            largest = (sizes / rows / columns).max(axis, keepdims=True)
+            scale *= np.sqrt(np.where(largest == 0, 1, largest))
+    if matrix.shape[1] < _LEAST_PER_SCALE:
+        rows, last, axis = np.ones((1, 1)), columns, 0
+    else:
+        columns, last, axis = columns if len(matrix) >= _LEAST_PER_SCALE else np.ones((1, 1)), rows, 1
+    largest = (sizes / rows / columns).max(axis, keepdims=True)
+    last *= np.where(largest == 0, 1, largest) / 127
+    return rows.astype("float32"), columns.astype("float32")
 
 
 def _low_rank(difference):

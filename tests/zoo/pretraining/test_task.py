@@ -13,10 +13,10 @@ from zoo.classification.data import open_examples
 from zoo.classification.recipes import SMALL
 from zoo.config import EncoderConfig, Recipe, TrainingConfig
 from zoo.config_values import override
-from zoo.conversion.from_bert import PretrainedEncoder
 from zoo.pretraining import task
 from zoo.pretraining.__main__ import main
 from zoo.pretraining.data import open_texts
+from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.storage.arrays import named_arrays
 from zoo.text.word_pieces import WordPieceTokenizer
 
@@ -128,7 +128,7 @@ def test_pretraining_starts_from_other_encoders(trained, tmp_path):
 
     bare = EncoderModel(override(RECIPE.model, [f"vocabulary_size={tokenizer.vocabulary_size}", "max_positions=8"]))
     bare.build()
-    initial = PretrainedEncoder(bare, tokenizer, 8)
+    initial = SentenceEncoder(bare, tokenizer, 8)
     further = task.train(recipe, texts(40, 1), texts(9, 2), tmp_path / "b", initial=initial, log=lambda text: None)
     assert further.max_tokens == 8 and zoo.load(tmp_path / "b" / "checkpoint").tokenizer.pieces == tokenizer.pieces
     for name, array in named_arrays(bare).items():

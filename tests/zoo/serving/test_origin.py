@@ -48,7 +48,7 @@ def test_unchanged_translators_keep_their_card(loaded, tmp_path):
     card = loaded.save(tmp_path / "second")
     assert card == read_card(tmp_path / "first") == read_card(tmp_path / "second")
     card = loaded.save(tmp_path / "half", dtype="float16")  # Rounded, but not trained.
-    assert described(card) == {**TRAINED, **MEASURED, **LASTING}
+    assert described(card) == {**TRAINED, **MEASURED, **LASTING, "dtype": "float16"}
 
 
 def test_lora_that_has_not_learned_changes_nothing(untrained, tmp_path):

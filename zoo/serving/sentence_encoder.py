@@ -1,0 +1,82 @@
+"""The predictor of sentence embeddings."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from keras import ops
+
+from zoo.config import EncoderConfig
+from zoo.corpora.batching import length_sorted_chunks, original_order
+from zoo.corpora.labelled_corpus import frame_rows
+from zoo.models.encoder_model import EncoderModel
+from zoo.models.text_encoder import masked_mean
+from zoo.serving.encoder_predictor import PROBES
+from zoo.serving.predictor import MIN_WIDTH, Predictor, raise_mismatch
+from zoo.storage.checkpoints import Checkpoint
+from zoo.text.checks import check_texts
+from zoo.text.vocabularies import Vocabulary
+
+
+class SentenceEncoder(Predictor):
+    """Encoder with its vocabulary, to embed texts or to fine-tune as `initial` of another model.
+
+    Args:
+        model: A `zoo.models.encoder_model.EncoderModel`.
+        tokenizer, card: As for `Predictor`.
+        max_tokens: Maximum number of tokens of a text; longer texts are truncated.
+    """
+
+    task, model_class, config_class = "encoder", EncoderModel, EncoderConfig
+    settings, labels = ("max_tokens",), ()
+
+    def __init__(self, model: EncoderModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
+        super().__init__(model, tokenizer, card)
+        self.max_tokens = max_tokens
+
+    def embed(self, texts: Sequence[str], batch_tokens: int = 16_384) -> np.ndarray:
+        """Computes sentence embeddings: hidden states averaged over real steps, scaled to length 1.
+
+        The product of two embeddings is the cosine of their angle, which measures how similar the texts are.
+
+        Args:
+            texts: List of strings.
+            batch_tokens: Maximum number of positions in one call of the model.
+
+        Returns:
+            Float32 `[N, D]`.
+
+        Raises:
+            ValueError: If `texts` is not a list of strings.
+        """
+        ids = self.tokenizer.encode(check_texts(texts))
+        tokens, _, _ = frame_rows(
+            [[row] for row in ids], self.tokenizer.start_id, self.tokenizer.end_id, self.max_tokens
+        )
+        lengths = [self.rounded(length, MIN_WIDTH) for length in tokens.lengths.tolist()]
+        found, chunks = [], length_sorted_chunks(lengths, batch_tokens)
+        for chunk in chunks:
+            rows = tokens.padded(chunk, self.rounded(int(tokens.lengths[chunk[0]]), MIN_WIDTH))
+            found.append(ops.convert_to_numpy(self.compiled(self.mean_vectors)(rows)))
+        return np.array(original_order(chunks, found), "float32").reshape(len(ids), self.model.config.hidden_dim)
+
+    def mean_vectors(self, token_ids):
+        """Computes the embeddings `[B, D]` of token ids `[B, T]`, not compiled."""
+        x, mask = self.model.text_encoder({"token_ids": token_ids})
+        mean = ops.cast(masked_mean(x, mask), "float32")
+        return mean / ops.sqrt(ops.sum(mean**2, axis=-1, keepdims=True))
+
+    def _make_service(self, limits):
+        from zoo.tf.predictor_service import EmbeddingService
+
+        return EmbeddingService(self, limits)
+
+    def _check_signature(self, limits, signature: Callable):
+        """Checks that the SavedModel computes the same embeddings."""
+        found, expected = signature(text=PROBES)["embeddings"].numpy(), self.embed(PROBES)
+        if not np.allclose(found, expected, rtol=0, atol=1e-4):
+            raise_mismatch("encoder", PROBES, expected, found)
+
+
+def from_checkpoint(checkpoint: Checkpoint) -> SentenceEncoder:
+    """Restores the encoder of a checkpoint."""
+    return SentenceEncoder.from_checkpoint(checkpoint)
