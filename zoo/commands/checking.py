@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 
+import zoo
 from zoo.commands.doctor import Result
 from zoo.storage import checkpoints
 
@@ -37,7 +38,7 @@ def check(name: str, data: str | None = None) -> Iterator[Result]:
         yield Result("answers", None, "the card has no recorded answers")
         return
     yield _checked("answers", lambda: _answers(name, card["task"], recorded))
-    if data is not None:
+    if data is not None and recorded.get("evaluate"):
         yield _checked("score", lambda: _score(name, card, recorded["evaluate"], data))
 
 
@@ -51,14 +52,15 @@ def _checked(what, check):
         return Result(what, False, str(error))
 
 
-def record(folder: str | os.PathLike, texts: Sequence[str], evaluate: Sequence[str]) -> None:
+def record(folder: str | os.PathLike, texts: Sequence[str], evaluate: Sequence[str] = ()) -> None:
     """Records the answers to `texts` in the card of a checkpoint, for `check`.
 
     Args:
         folder: Folder of the checkpoint.
         texts: Texts to predict, in any language that the model supports.
         evaluate: Arguments of the task's `evaluate` that give the first score of the card, with files of the dev set
-            as paths below the folder of the corpora, such as `{data}/classification/sst2/dev.tsv`.
+            as paths below the folder of the corpora, such as `{data}/classification/sst2/dev.tsv`. None for an encoder,
+            which has no score.
     """
     card = checkpoints.read_card(folder)
     card["checks"] = {"texts": [*texts], "answers": _predict(card["task"], folder, texts), "evaluate": [*evaluate]}
@@ -105,6 +107,9 @@ def _score(name, card, arguments, data):
 
 
 def _predict(task, name, texts):
+    if task == "encoder":  # The cosines with the first text.
+        vectors = zoo.load(name).embed(texts)
+        return [f"{cosine:.4f}" for cosine in vectors @ vectors[0]]
     options = [option for text in texts for option in ("--text", text)]
     return run(task, [_commands(task).predict, "--checkpoint", str(name), *options])
 
