@@ -90,18 +90,26 @@ class TaskCommands:
         return {}
 
     def load(self, options: argparse.Namespace) -> Any:
-        """Loads the predictor of `--checkpoint`.
+        """Loads the predictor of `--checkpoint`."""
+        return self.load_one(options.checkpoint, options)
+
+    def load_one(self, name: str, options: argparse.Namespace) -> Any:
+        """Loads a predictor for a command.
 
         Raises:
             ValueError: If there is no such checkpoint, or it is one of another task.
         """
-        predictor = zoo.load(options.checkpoint)
-        if predictor.task != self.task:
+        predictor = zoo.load(name)
+        if not self.suits(predictor, options):
             raise ValueError(
-                f"--checkpoint must be a model of the task {self.task}. Received: {options.checkpoint}, of the task "
+                f"--checkpoint must be a model of the task {self.task}. Received: {name}, of the task "
                 f"{predictor.task}. Use another one, or python -m zoo.{predictor.task}."
             )
         return predictor
+
+    def suits(self, predictor: Any, options: argparse.Namespace) -> bool:
+        """Returns whether a loaded predictor is one for the command."""
+        return predictor.task == self.task
 
     def recipe(self, options: argparse.Namespace) -> Recipe:
         """Returns the recipe that the arguments of `train` select."""

@@ -8,12 +8,18 @@ from zoo.pretraining.recipes import RECIPES
 
 class PretrainingCommands(TaskCommands):
     task, recipes, predict = "pretraining", RECIPES, "embed"
+    default_checkpoint = "encoder/minilm"
 
     def add_corpus(self, command, prefix=""):
         command_line.add_corpus(command, prefix, "file with one text per line", "a TSV or .csv file", "its texts")
 
     def read(self, options, prefix=""):
         return command_line.with_log(open_texts(**command_line.given_arguments(options, command_line.CORPUS, prefix)))
+
+    def suits(self, predictor, options):
+        """An encoder has no head that predicts masked tokens, but embeds texts."""
+        embeds = options.run in (self.run_predict, self.run_export)
+        return super().suits(predictor, options) or predictor.task == "encoder" and embeds
 
     def predictions(self, predictor, lines, options, progress):
         """Returns a line for each text: the numbers of its embedding, separated by tabs."""

@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo.translation vocabulary | prepare | train | evaluate | translate | export`."""
+"""Command line: `python -m zoo.translation vocabulary | prepare | distill | train | evaluate | translate | export`."""
 
 import os
 import pathlib
@@ -8,6 +8,8 @@ from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, check_writable, given_arguments, log, progress_bar, with_log
 from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
+from zoo.corpora.reading import read_lines
+from zoo.storage import checkpoints
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
 from zoo.translation.recipes import RECIPES
@@ -23,6 +25,9 @@ class TranslationCommands(TaskCommands):
         vocabulary = self.add_command(commands, "vocabulary", self.run_vocabulary, backend=False)
         self.add_corpus(vocabulary)
         vocabulary.add_argument("--size", type=int, default=8000, help="number of pieces, %(default)s by default")
+        text = "encode words in capitals as small letters between markers"
+        vocabulary.add_argument("--case-markup", action="store_true", help=text)
+        vocabulary.add_argument("--split-digits", action="store_true", help="a piece for each digit")
         vocabulary.add_argument("--output", required=True, help="file to write")
 
         prepare = self.add_command(commands, "prepare", self.run_prepare, resumes=True, backend=False)
@@ -37,7 +42,35 @@ class TranslationCommands(TaskCommands):
         prepare.add_argument("--output", required=True, help="folder to write")
         super().add_commands(commands)
 
+        distill = self.add_command(commands, "distill", self.run_distill, resumes=True)
+        self.add_checkpoint(distill)
+        self.add_corpus(distill)
+        distill.add_argument("--texts", help="instead of a corpus: a file of texts without translations, one a line")
+        _add_search(distill)
+        text = "with references: of this many translations, take that closest to the reference; %(default)s by default"
+        distill.add_argument("--closest-of", type=int, default=1, metavar="N", help=text)
+        distill.add_argument("--tag", default="", help="text before each source, such as <bt>; none by default")
+        text = "the translations become the source: back-translation of texts in the target language"
+        distill.add_argument("--reverse", action="store_true", help=text)
+        distill.add_argument("--output", required=True, help="tab-separated file to write")
+
+    def add_checkpoint(self, command):
+        text = "name, folder or address, or several ones, which decode together; %(default)s by default"
+        command.add_argument("--checkpoint", nargs="+", default=[self.default_checkpoint], metavar="NAME", help=text)
+
+    def load(self, options):
+        found = [self.load_one(name, options) for name in options.checkpoint]
+        if len(found) == 1:
+            return found[0]
+        from zoo.translation.ensemble import EnsembleTranslator
+
+        return EnsembleTranslator(found)
+
     def check(self, command, options):
+        if command == "translate":  # argparse takes the files behind `--checkpoint NAME` for further names.
+            first, *others = options.checkpoint
+            options.checkpoint = [first, *filter(_is_checkpoint, others)]
+            options.files += [name for name in others if name not in options.checkpoint]
         if not getattr(options, "ids_only", False):
             super().check(command, options)
         bleu = command == "train" and self.recipe(options).training.score == "bleu"
@@ -46,7 +79,8 @@ class TranslationCommands(TaskCommands):
 
             # sacrebleu checks its tokenizers, some of which need further packages, only when they are used.
             bleu(["a"], ["a"], getattr(options, "tokenize", None) or "13a")
-        check_writable(options.output if command == "vocabulary" else getattr(options, "hypotheses", None))
+        writes = command in ("vocabulary", "distill")
+        check_writable(options.output if writes else getattr(options, "hypotheses", None))
 
     def add_corpus(self, command, prefix=""):
         group = command_line.corpus_group(command, prefix)
@@ -101,7 +135,9 @@ class TranslationCommands(TaskCommands):
         from zoo.text.tokenizer import train_tokenizer
 
         pairs = self.read(options)
-        tokenizer = train_tokenizer((text for pair in pairs for text in pair), options.size)
+        texts = (text for pair in pairs for text in pair)
+        kinds = {"case_markup": options.case_markup, "split_digits": options.split_digits}
+        tokenizer = train_tokenizer(texts, options.size, **kinds)
         inspect_reader(pairs, "corpus")
         tokenizer.save(options.output)
         print(f"{pairs.report}\n{tokenizer.vocabulary_size} pieces in {options.output}", file=sys.stderr)
@@ -125,6 +161,19 @@ class TranslationCommands(TaskCommands):
         inspect_reader(pairs, "corpus")
         pairs.report.too_long = corpus.too_long
         log(f"{pairs.report}\n{len(corpus):,} pairs in {options.output}")
+
+    def run_distill(self, options) -> None:
+        """Translates a corpus to train another model on: distillation, forward- and back-translation."""
+        from zoo.translation.distillation import distill
+
+        if bool(options.texts) == bool(_gives_corpus(options)):
+            raise ValueError("`distill` needs either a corpus or --texts. Pass one of both.")
+        examples = ((line, None) for line in read_lines(options.texts)) if options.texts else self.read(options)
+        with progress_bar(None, "translate") as advance:
+            names = "closest_of", "tag", "reverse", "beam_size", "length_penalty"
+            given = {name: getattr(options, name) for name in names}
+            count = distill(self.load(options), examples, options.output, progress=advance, **given)
+        log(f"{count:,} pairs in {options.output}")
 
     def run_evaluate(self, options):
         """Prints BLEU and chrF with their 95 % intervals and signatures."""
@@ -179,6 +228,14 @@ class TranslationCommands(TaskCommands):
         for score in card["exported_scores"]:
             print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))
         log(f"written: {options.output}")
+
+
+def _is_checkpoint(name):
+    try:
+        checkpoints.find(name)
+    except ValueError:
+        return False
+    return True
 
 
 def _gives_corpus(options):

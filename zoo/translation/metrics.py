@@ -34,6 +34,11 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str], resamples: int = 
     return _score(_sacrebleu(hypotheses, references).CHRF(), hypotheses, references, resamples)
 
 
+def sentence_chrf(hypothesis: str, reference: str) -> float:
+    """Computes chrF2 of one sentence."""
+    return _sacrebleu([hypothesis], [reference]).CHRF().sentence_score(hypothesis, [reference]).score
+
+
 def _sacrebleu(hypotheses, references):
     if len(hypotheses) != len(references) or not references:
         raise ValueError(

@@ -1,0 +1,40 @@
+"""Translators that decode together."""
+
+from collections.abc import Sequence
+
+from zoo.models.ensemble import Seq2SeqEnsemble
+from zoo.translation.predictor import Translator
+
+
+class EnsembleTranslator(Translator):
+    """Translates with the mean of the probabilities of several translators, such as training runs of several seeds.
+
+    Settings and alignments are those of the first.
+
+    Args:
+        translators: At least one, with the same vocabulary.
+    """
+
+    def __init__(self, translators: Sequence[Translator]):
+        self.translators = translators = list(translators)
+        first, expected = translators[0], translators[0].tokenizer.digest
+        for other in translators[1:]:
+            if other.tokenizer.digest != expected:
+                raise ValueError(
+                    f"Translators that decode together need the same vocabulary, {expected[:8]}. Received: another, "
+                    f"{other.tokenizer.digest[:8]}. Train all with --vocabulary of the first run."
+                )
+        settings = {name: getattr(first, name) for name in first.settings}
+        card = {name: first.card[name] for name in ("source_language", "target_language", "bleu") if name in first.card}
+        model = Seq2SeqEnsemble([translator.model for translator in translators])
+        super().__init__(model, first.tokenizer, card, **settings)
+
+    def attention(self):
+        return self.translators[0].attention()
+
+    def save(self, folder, dtype="float32", base=None):
+        """Raises `ValueError`: an ensemble is no checkpoint."""
+        raise ValueError(
+            "An ensemble is several checkpoints, which are saved already. Received: a call of save. To make one model "
+            "of it, translate a corpus by `python -m zoo.translation distill` and train on that."
+        )
