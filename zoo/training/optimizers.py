@@ -1,6 +1,10 @@
 """The optimizer of a training run: Adam with a schedule, and with learning rates that fall from layer to layer."""
 
+import contextlib
+from collections.abc import Iterator
+
 import keras
+from keras import ops
 
 from keras_transformer.training import InverseSquareRoot, PerUpdate
 from zoo.config import TrainingConfig
@@ -23,6 +27,9 @@ def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int
     else:
         Adam = keras.optimizers.Adam
         values["gradient_accumulation_steps"] = accumulation if accumulation > 1 else None
+    if config.ema:
+        values |= {"use_ema": True, "ema_momentum": config.ema}
+        Adam = _averaging_updates(Adam, accumulation)
     if config.layer_decay == 1:
         return Adam(**values)
     factors = _factors(model, config.layer_decay)
@@ -33,6 +40,38 @@ def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int
             return super().update_step(gradient, variable, learning_rate * factor)
 
     return LayerwiseAdam(**values)
+
+
+def _averaging_updates(optimizer_class, accumulation):
+    """Returns a class whose averages change at updates only; those of Keras change with each micro-batch."""
+
+    class Averaging(optimizer_class):
+        @property
+        def ema_momentum(self):
+            return ops.where((self._iterations + 1) % accumulation == 0, self._ema_momentum, 1.0)
+
+        @ema_momentum.setter
+        def ema_momentum(self, value):
+            self._ema_momentum = value
+
+        def finalize_variable_values(self, var_list):
+            """Leaves the weights as they are, which Keras would replace at the end of `fit`."""
+
+    return Averaging
+
+
+@contextlib.contextmanager
+def averaged_weights(model: keras.Model) -> Iterator[None]:
+    """Gives a compiled model the moving averages of its weights for a block, if its optimizer has any."""
+    averages = [variable for variable in model.optimizer.variables if variable.path.endswith("_average")]
+    weights = [ops.convert_to_numpy(variable) for variable in model.trainable_variables] if averages else []
+    for variable, average in zip(model.trainable_variables, averages):
+        variable.assign(average)
+    try:
+        yield
+    finally:
+        for variable, value in zip(model.trainable_variables, weights):
+            variable.assign(value)
 
 
 def _factors(model, decay):

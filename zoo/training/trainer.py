@@ -21,7 +21,7 @@ from zoo.training.advice import stagnant_score
 from zoo.training.evaluations import Evaluations, UpdateMean
 from zoo.training.finite import FiniteGuard
 from zoo.training.micro_batches import accumulation_steps, local_shares, micro_batches
-from zoo.training.optimizers import make_optimizer
+from zoo.training.optimizers import averaged_weights, make_optimizer
 from zoo.training.progress import Progress
 from zoo.training.run_state import load_state, save_state
 from zoo.training.scalars import ScalarLog
@@ -175,12 +175,18 @@ class Trainer:
     def save_and_evaluate(self, step: int, position: tuple[int, int], progress: Progress) -> bool:
         """Writes the checkpoint of a step and evaluates the model; returns whether to continue training."""
         self._advance(step, position)
-        arrays = named_arrays(self.model)
-        save_arrays(self.folder / f"step-{self.step:07d}.safetensors", arrays)
         figures = {"step": self.step, "epoch": position[0], "train_loss": float(self.loss.result())}
         figures["tokens_per_second"] = progress.pop_speed()
+        try:
+            with averaged_weights(self.model):
+                arrays = named_arrays(self.model)
+                save_arrays(self.folder / f"step-{self.step:07d}.safetensors", arrays)
+                if self.evaluate is not None:
+                    with self.signals.interruptible():
+                        local = self.evaluate(self.model)
+        except KeyboardInterrupt:  # The weights are no averages any more.
+            self.stop(step, position, self.signals.received or signal.SIGINT)
         if self.evaluate is not None:
-            local = self._evaluate_or_stop(step, position)
             figures |= self.workers.broadcast(lambda: (local, {}))[0]
             score, best = figures.get("score", 0.0), self.facts["best_score"]
             if best is None or score > best or math.isnan(best):
@@ -197,19 +203,13 @@ class Trainer:
             progress.print_line(warning)
         return not self._out_of_patience()
 
-    def _evaluate_or_stop(self, step, position):
-        try:
-            with self.signals.interruptible():
-                return self.evaluate(self.model)
-        except KeyboardInterrupt:
-            self.stop(step, position, self.signals.received or signal.SIGINT)
-
     def stop(self, step: int, position: tuple[int, int], number: int, saved: bool = False) -> None:
         """Saves the exact state after a step, if it is not `saved` yet, and raises `TrainingStopped` for a signal."""
         if not saved:
             self._advance(step, position)
             self._save()
-            save_arrays(self.folder / "last.safetensors", named_arrays(self.model), {"step": step})
+            with averaged_weights(self.model):
+                save_arrays(self.folder / "last.safetensors", named_arrays(self.model), {"step": step})
         raise TrainingStopped(
             f"{signal.Signals(number).name}: saved at step {step:,} of {self.config.steps:,}; the same command "
             "continues from there",

@@ -9,7 +9,7 @@ import tensorflow as tf
 from strategies import REPLICAS, mirrored
 
 from zoo.config import TrainingConfig
-from zoo.training.optimizers import make_optimizer
+from zoo.training.optimizers import averaged_weights, make_optimizer
 
 UPDATES = 50
 # Columns of gradients of other sizes: epsilon shows where they are small, the betas where they change.
@@ -77,3 +77,35 @@ def test_rates_fall_from_layer_to_layer():
     optimizer.apply([tf.fill([3], 0.1), tf.fill([3], 0.1), tf.fill([3], 0.1)])
     for variable, factor in ((bottom, 0.25), (block, 0.5), (head, 1.0)):
         np.testing.assert_allclose(keras.ops.convert_to_numpy(variable), -0.002 * factor, rtol=1e-5)
+
+
+@pytest.mark.parametrize("accumulation", [1, 3])
+@pytest.mark.parametrize("replicas", [1, REPLICAS])
+def test_moving_averages_count_updates(accumulation, replicas):
+    """e_1 = w_1, e_t = m e_(t-1) + (1 - m) w_t, for any number of micro-batches and replicas."""
+    config = TrainingConfig(steps=10, warmup_steps=1, peak_learning_rate=0.1, ema=0.8)
+    gradients = np.random.default_rng(2).normal(size=(10, accumulation, replicas, 3)).astype("float32")
+    strategy = mirrored() if replicas > 1 else tf.distribute.get_strategy()
+    with strategy.scope():
+        model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(1, use_bias=False)])
+        model.compile(make_optimizer(config, model, accumulation))
+        variable, optimizer = model.trainable_variables[0], model.optimizer
+        optimizer.build([variable])
+
+    @tf.function
+    def apply(gradient):
+        def replica():
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            optimizer.apply([gradient[number][:, None]], [variable])
+
+        strategy.run(replica)
+
+    expected = None
+    for update in gradients:
+        for gradient in update:
+            apply(tf.constant(gradient))
+        weights = np.asarray(variable)
+        expected = weights if expected is None else 0.8 * expected + 0.2 * weights
+        with averaged_weights(model):
+            np.testing.assert_allclose(np.asarray(variable), expected, rtol=1e-5)
+        np.testing.assert_array_equal(np.asarray(variable), weights)

@@ -59,11 +59,11 @@ def train(folder, signals=(), evaluation=0, **changes):
             stops.append((trainer.step, stopped.status, str(stopped)))
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """Returns an uninterrupted run of 12 updates, evaluated after every third."""
-    folder = tmp_path_factory.mktemp("whole")
-    return folder, *train(folder, steps=12, evaluate_every=3)[1:]
+@pytest.fixture(scope="module", params=[{}, {"ema": 0.9}], ids=["", "ema"])
+def whole(request, tmp_path_factory):
+    """Returns the changes, the folder and the results of an uninterrupted run of 12 updates, evaluated every third."""
+    folder, changes = tmp_path_factory.mktemp("whole"), {**request.param, "steps": 12, "evaluate_every": 3}
+    return changes, folder, *train(folder, **changes)[1:]
 
 
 def without_speed(folder):
@@ -78,9 +78,9 @@ def without_speed(folder):
     ],
 )
 def test_stopped_runs_resume_bit_for_bit(whole, signals, steps, tmp_path):
-    folder, uninterrupted, expected = whole
+    changes, folder, uninterrupted, expected = whole
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    stops, trainer, found = train(tmp_path, signals, steps=12, evaluate_every=3)
+    stops, trainer, found = train(tmp_path, signals, **changes)
     assert [step for step, _, _ in stops] == steps, "the state after the current update"
     for (step, status, text), (what, _) in zip(stops, signals):
         assert status == (130 if what == "batch" else 143) and f"saved at step {step} of 12" in text
