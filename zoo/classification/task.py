@@ -9,6 +9,7 @@ from zoo.classification.metrics import classification_scores
 from zoo.classification.predictor import TextClassifier, encode_texts
 from zoo.corpora.inspection import inspect_reader, warn_of_header, warn_of_overlap
 from zoo.corpora.labelled_corpus import LabelledCorpus
+from zoo.serving.calibration import fit_temperature
 from zoo.training.tasks import Evaluation, Task, TrainingData
 
 
@@ -71,6 +72,10 @@ class Classification(Task):
         gold = np.take_along_axis(probabilities, classes[:, None], 1)
         loss = float(-np.log(np.maximum(gold, 1e-30)).mean())
         return Evaluation(classification_scores(classes, probabilities, resamples), classes, probabilities, loss)
+
+    def calibrate(self, predictor, run):
+        found = self.score(predictor, run.data.dev)
+        predictor.temperature = fit_temperature(found.gold, found.predicted, predictor.temperature)
 
 
 def _inputs(texts):

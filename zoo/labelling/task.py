@@ -8,6 +8,7 @@ from zoo.corpora.word_rows import labelled_windows
 from zoo.labelling.data import label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.predictor import WordTagger
+from zoo.serving.calibration import fit_temperature
 from zoo.training.tasks import Evaluation, Task, TrainingData
 
 _SHORT = 5  # Sentences of at most so many words occur in all corpora.
@@ -65,16 +66,26 @@ class Labelling(Task):
             raise ValueError(f"There must be at least one sentence to evaluate on. Received: {data.report}.")
         return examples
 
+    def calibrate(self, predictor, run):
+        numbers, sentences = run.data.dev
+        known, gold = _known(numbers, predictor.probabilities([sentence.words for sentence in sentences]))
+        predictor.temperature = fit_temperature(gold, known, predictor.temperature)
+
     def score(self, predictor, examples, resamples=0, progress=None):
         """Computes token accuracy and, for BIO labels, span F1; the loss leaves out unknown labels."""
         numbers, sentences = examples
         words, gold = zip(*sentences)
         probabilities = predictor.probabilities(words, progress)
         predicted = [[predictor.labels[i] for i in rows.argmax(-1)] for rows in probabilities]
-        flat = np.concatenate([np.asarray(row) for row in numbers])
-        likelihoods = np.take_along_axis(np.concatenate(probabilities), flat[:, None], 1)[flat != NO_LABEL]
-        loss = float(-np.log(np.maximum(likelihoods, 1e-30)).mean())
+        known, classes = _known(numbers, probabilities)
+        loss = float(-np.log(np.maximum(known[np.arange(len(known)), classes], 1e-30)).mean())
         return Evaluation(labelling_scores(gold, predicted, predictor.labels, resamples), gold, predicted, loss)
+
+
+def _known(numbers, probabilities):
+    """Returns the probabilities `[N, L]` and the labels `[N]` of all words with a known label."""
+    flat = np.concatenate([np.asarray(row) for row in numbers])
+    return np.concatenate(probabilities)[flat != NO_LABEL], flat[flat != NO_LABEL]
 
 
 _task = Labelling()

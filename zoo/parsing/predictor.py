@@ -36,7 +36,7 @@ class TreeParser(EncoderPredictor):
     """
 
     task, model_class, config_class = "parsing", SpanParser, SpanParserConfig
-    settings = (*EncoderPredictor.settings, "tags", "threshold")
+    settings = ("labels", "max_tokens", "tags", "threshold")
 
     def __init__(
         self,

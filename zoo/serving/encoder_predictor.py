@@ -25,12 +25,14 @@ class EncoderPredictor(Predictor):
         labels: Names of the outputs of the model.
         max_tokens: Maximum number of tokens of a row.
         batch_tokens: Maximum number of positions in one call of the model.
+        temperature: Divisor of the logits, which makes probabilities as high as predictions are right; see
+            `zoo.serving.calibration`.
 
     Raises:
         ValueError: If the sizes of model, vocabulary and labels differ.
     """
 
-    settings = ("labels", "max_tokens")
+    settings = ("labels", "max_tokens", "temperature")
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class EncoderPredictor(Predictor):
         card: dict | None = None,
         max_tokens: int = 512,
         batch_tokens: int = 16_384,
+        temperature: float = 1.0,
     ):
         super().__init__(model, tokenizer, card)
         sizes = model.config.vocabulary_size, model.head.units
@@ -50,6 +53,19 @@ class EncoderPredictor(Predictor):
                 "training run."
             )
         self.labels, self.max_tokens, self.batch_tokens = list(labels), max_tokens, batch_tokens
+        self.temperature = temperature
+
+    @property
+    def temperature(self) -> float:
+        """Divisor of the logits."""
+        return self._temperature
+
+    @temperature.setter
+    def temperature(self, value: float):
+        if not value > 0:
+            raise ValueError(f"`temperature` must be above 0. Received: temperature={value}. Use 1 for none.")
+        self._temperature = value
+        self._compiled.clear()  # Compiled functions hold the value as a constant.
 
     def predict(self, rows: Mapping[str, TokenRows], progress: Progress = None) -> list[np.ndarray]:
         """Computes the probabilities of each row, float32 `[C]` or `[T, C]`, in chunks of similar lengths.
@@ -87,7 +103,7 @@ class EncoderPredictor(Predictor):
     def softmax(self, *inputs):
         """Computes float32 probabilities `[B, C]` or `[B, T, C]` of the `inputs` `[B, T]`, without compilation."""
         logits = self.model(dict(zip(self.inputs, inputs, strict=True)), training=False)
-        return ops.softmax(ops.cast(logits, "float32"))
+        return ops.softmax(ops.cast(logits, "float32") / self.temperature)
 
     def _check_signature(self, limits, signature):
         """Checks that the labels of the SavedModel have the highest probability here too, and the same one."""

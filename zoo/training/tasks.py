@@ -180,6 +180,7 @@ class Task:
         chosen, arrays = train_model(self, run, predictor, self.with_noise(corpus, run))
         final = make({**predictor.card, "recipe": to_dict(run.recipe), "seed": settings.seed, "weights": chosen})
         assign_arrays(final.model, arrays, chosen)
+        self.calibrate(final, run)
         with regular_lines(log, lambda: "computing the scores on dev"):
             scores = self.final_scores(final, run)
         final.card["scores"] = [{**score, "data": "dev"} for score in scores]
@@ -248,6 +249,9 @@ class Task:
         metric = self.scores[run.settings.score]
         score = -figures["loss"] if metric == "loss" else figures[metric]
         return {**{f"dev_{name.lower().replace(' ', '_')}": value for name, value in figures.items()}, "score": score}
+
+    def calibrate(self, predictor: Predictor, run: Run) -> None:
+        """Makes the probabilities of the trained predictor right on the dev set, if it has any."""
 
     def final_scores(self, predictor: Predictor, run: Run) -> list[dict]:
         """Returns the scores of the trained predictor on the dev set, for its card."""

@@ -10,9 +10,9 @@ TEXTS = ["te lo sol", "nok", "", "fris " * 40, "🙂 sol", " ", "pana kir ute bi
 
 
 def test_class_does_not_depend_on_batch(trained):
-    small = TextClassifier(
-        trained.classifier.model, trained.classifier.tokenizer, trained.classifier.labels, {}, 32, batch_tokens=40
-    )
+    original = trained.classifier
+    options = {"max_tokens": 32, "batch_tokens": 40, "temperature": original.temperature}
+    small = TextClassifier(original.model, original.tokenizer, original.labels, **options)
     together = trained.classifier.probabilities(TEXTS)
     np.testing.assert_allclose(together.sum(1), 1, atol=1e-6)
     for classifier in (trained.classifier, small):
