@@ -41,7 +41,7 @@ def run_list(options) -> None:
     ]
     table = rich.table.Table(*columns, box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for card in zoo.list():
-        score = "{value:.2f} {metric}".format(**card["scores"][0]) if card.get("scores") else "unknown"
+        score = "{value:.2f} {metric}".format(**card["scores"][0]) if card.get("scores") else "none"
         licence = card.get("licence_short") or card.get("licence", "unknown")
         row = card["name"], f"{card['parameters']:,}", str(card["megabytes"]), score, str(licence)
         table.add_row(*map(table_cell, row))

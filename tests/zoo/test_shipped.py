@@ -32,20 +32,28 @@ def shipped(request):
 def test_shipped_checkpoints_are_small():
     assert len(NAMES) >= 5
     sizes = {card["name"]: card["megabytes"] for card in zoo.list()}
-    translation = sum(size for name, size in sizes.items() if name.startswith("translation/"))
-    assert translation <= 30 and sum(sizes.values()) - translation <= 30
+    assert sum(sizes.values()) < 90, "the wheel stays below 95 MB"
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_cards_are_complete(name):
     card = next(card for card in zoo.list() if card["name"] == name)
-    for key in ("data", "licence", "licence_short", "command", "seed", "scores"):
+    trained = card["task"] != "encoder"  # That is not from here.
+    for key in (
+        "data",
+        "licence",
+        "licence_short",
+        "command",
+        *(["seed", "scores"] if trained else ["use", "not_for"]),
+    ):
         assert card[key], f"{name}: no {key}"
-    assert card["recipe"]["training"]["seed"] == card["seed"]
+    assert not trained or card["recipe"]["training"]["seed"] == card["seed"]
 
 
 def test_model_has_recipe(shipped):
     name, model = shipped
+    if model.task == "encoder":
+        return
     recipe = from_dict(Recipe(model=model.config_class()), model.card["recipe"])
     assert to_dict(model.model.config) == to_dict(recipe.model), name
     assert model.model.count_params() == model.card["parameters"]

@@ -211,7 +211,7 @@ def test_a_missing_card_is_named(tmp_path):
 
 def test_unknown_tasks_raise(tmp_path):
     write_checkpoint(tmp_path / "other", Checkpoint({"task": "juggling"}, {}, {}, b""))
-    with pytest.raises(ValueError, match="must be one of .*translation. Received: 'juggling'"):
+    with pytest.raises(ValueError, match="must be one of .*translation, encoder. Received: 'juggling'"):
         zoo.load(tmp_path / "other")
 
 

@@ -129,7 +129,7 @@ def test_a_checkpoint_of_format_1_answers_and_is_migrated_by_saving(tmp_path):
     assert files.passed and answers.passed, (files, answers)
     card = zoo.load(folder).save(tmp_path / "new", dtype="float16")
     old = read_card(folder)
-    assert card["format"] == 2 and read_settings(tmp_path / "new") == read_settings(folder)
+    assert card["format"] == 2 and read_settings(tmp_path / "new") == {**read_settings(folder), "temperature": 1.0}
     assert card["files"][WEIGHTS] == old["files"][WEIGHTS]
     kept = old.keys() - {"labels", "max_tokens", "files"}
     assert {key: card[key] for key in kept} == {key: old[key] for key in kept}
