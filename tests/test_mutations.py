@@ -13,7 +13,7 @@ def test_every_fault_can_be_planted():
 
 
 def test_faults_are_different_and_change_something():
-    assert len({key(fault) for fault in FAULTS}) == len(FAULTS) == 100
+    assert len({key(fault) for fault in FAULTS}) == len(FAULTS) >= 100
     assert all(fault.before != fault.after and fault.targets for fault in FAULTS)
 
 

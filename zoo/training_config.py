@@ -75,6 +75,8 @@ class TrainingConfig(CheckedConfig):
             2022); 0 to train the whole encoder.
         max_tokens: Longer pairs are left out of the training data.
         evaluate_every: Steps between two evaluations on the dev set, each of which writes a checkpoint.
+        r_drop: Weight alpha of the divergence between two passes with different dropout (R-Drop: Liang et al. 2021),
+            which doubles the work of a step; 0 for none.
         ema: Momentum of an exponential moving average of the weights over updates, which is evaluated and saved in
             their place (Polyak and Juditsky 1992; 0.999 is usual); 0 for none.
         average: How many of the last checkpoints are averaged into the final weights; 1 for no averaging.
@@ -106,6 +108,7 @@ class TrainingConfig(CheckedConfig):
     lora_rank: int = zero_or_more(0)
     max_tokens: int = positive(256)
     evaluate_every: int = positive(1_000)
+    r_drop: float = zero_or_more(0.0)
     ema: float = rate(0.0)
     average: int = positive(5)
     score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1")

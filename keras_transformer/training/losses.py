@@ -72,7 +72,7 @@ class TokenCrossEntropy(keras.losses.Loss):
             weights = ops.where(ops.equal(y_true, self.pad_id), 0.0, weights)
         if sample_weight is not None:
             weights = weights * _broadcastable(ops.cast(sample_weight, "float32"), y_true)
-        total = ops.sum(weights * smoothed_cross_entropy(y_true, y_pred, self.label_smoothing))
+        total = ops.sum(weights * self.call(y_true, y_pred))
         if self.reduction == "sum":
             return total
         return _share_of_mean(total, ops.sum(weights), ops.cast(ops.shape(y_true)[0], "float32"))

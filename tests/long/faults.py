@@ -1,4 +1,4 @@
-"""What a planted fault is; `faults_library`, `faults_zoo` and `faults_tasks` plant 100 of them."""
+"""What a planted fault is; the other files `faults_*` plant more than 100 of them."""
 
 import dataclasses
 

@@ -59,8 +59,8 @@ TASKS = [
     ),
     Fault(
         "zoo/labelling/task.py",
-        "flat[:, None], 1)[flat != NO_LABEL]",
-        "flat[:, None], 1)",
+        "(probabilities)[flat != NO_LABEL], flat[flat != NO_LABEL]",
+        "(probabilities), flat",
         "tests/zoo/labelling/test_task.py",
     ),
     Fault(

@@ -38,6 +38,12 @@ def micro_batches(
             yield {name: parts[i] for name, parts in split.items()}, part, weights
 
 
+def twins(example: tuple) -> tuple:
+    """Repeats each row of a micro-batch `(inputs, labels, weights)`, with half of its weight, for R-Drop."""
+    inputs, labels, weights = tree.map_structure(lambda array: np.repeat(array, 2, axis=0), example)
+    return inputs, labels, weights / 2
+
+
 def local_shares(examples: Iterable[tuple], workers: Workers, by_device: bool) -> Iterator[tuple]:
     """Yields the rows of each example that this worker trains on: together, or with `by_device` device by device."""
     for example in examples:

@@ -1,4 +1,4 @@
-"""The optimizer of a training run: Adam with a schedule, and with learning rates that fall from layer to layer."""
+"""Loss and optimizer of a training run: Adam with a schedule, perhaps with other rates in each layer, or averages."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,8 +6,14 @@ from collections.abc import Iterator
 import keras
 from keras import ops
 
-from keras_transformer.training import InverseSquareRoot, PerUpdate
+from keras_transformer.training import InverseSquareRoot, PerUpdate, RDropCrossEntropy, TokenCrossEntropy
 from zoo.config import TrainingConfig
+
+
+def make_loss(config: TrainingConfig, pad_label: int) -> keras.losses.Loss:
+    """Returns the cross entropy of `config`, summed: the weights of the rows include the division."""
+    options = {"label_smoothing": config.label_smoothing, "pad_id": pad_label, "reduction": "sum"}
+    return RDropCrossEntropy(config.r_drop, **options) if config.r_drop else TokenCrossEntropy(**options)
 
 
 def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int = 1) -> keras.optimizers.Optimizer:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 import keras
 import numpy as np
 
-from keras_transformer.training import TokenCrossEntropy, average_arrays, prepare_replicas
+from keras_transformer.training import average_arrays, prepare_replicas
 from zoo.config import PAD_ID, TrainingConfig
 from zoo.corpora.encoded_corpus import teacher_forced
 from zoo.distribution.current import current_workers
@@ -20,8 +20,8 @@ from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_ato
 from zoo.training.advice import stagnant_score
 from zoo.training.evaluations import Evaluations, UpdateMean
 from zoo.training.finite import FiniteGuard
-from zoo.training.micro_batches import accumulation_steps, local_shares, micro_batches
-from zoo.training.optimizers import averaged_weights, make_optimizer
+from zoo.training.micro_batches import accumulation_steps, local_shares, micro_batches, twins
+from zoo.training.optimizers import averaged_weights, make_loss, make_optimizer
 from zoo.training.progress import Progress
 from zoo.training.run_state import load_state, save_state
 from zoo.training.scalars import ScalarLog
@@ -74,7 +74,7 @@ class Trainer:
         with strategy.scope() if strategy else contextlib.nullcontext():
             prepare_replicas(model).compile(
                 optimizer=make_optimizer(config, model, self.accumulation),
-                loss=TokenCrossEntropy(config.label_smoothing, pad_label, reduction="sum"),
+                loss=make_loss(config, pad_label),
             )
             self.loss = UpdateMean(name="loss")
             # Bypasses Keras's tracking of attributes, as `compile` does.
@@ -155,7 +155,8 @@ class Trainer:
 
     def _examples(self, batches, count):
         parts = map(self._split, batches)
-        return micro_batches(parts, self.accumulation, self.replicas, count, self._pad_label)
+        examples = micro_batches(parts, self.accumulation, self.replicas, count, self._pad_label)
+        return map(twins, examples) if self.config.r_drop else examples
 
     def _dataset(self, examples):
         """Returns what `fit` reads fastest: a prefetching tf.data.Dataset on TensorFlow, a generator elsewhere."""

@@ -204,3 +204,18 @@ def test_no_thread_outlives_training(tmp_path):
     train(make(), whole_batches(), tmp_path)
     assert not [thread for thread in threading.enumerate() if thread.ident not in before and "Writer" in repr(thread)]
     assert [*(tmp_path / "tensorboard").glob("events*")]
+
+
+@pytest.mark.parametrize("micro_batch_tokens", [0, 32])
+def test_r_drop_without_dropout_changes_nothing(micro_batch_tokens, tmp_path):
+    _, expected = train(make(), whole_batches(), tmp_path / "plain", steps=4)
+    changes = {"steps": 4, "micro_batch_tokens": micro_batch_tokens}
+    _, found = train(make(), whole_batches(), tmp_path / "twice", r_drop=5.0, **changes)
+    assert_close(found, expected)
+
+
+def test_r_drop_adds_the_divergence(tmp_path):
+    for alpha in (0.5, 50.0):
+        train(make(dropout=0.3), whole_batches(), tmp_path / str(alpha), steps=2, r_drop=alpha)
+    low, high = (history(tmp_path / str(alpha))[0]["train_loss"] for alpha in (0.5, 50.0))
+    assert high > low + 0.05

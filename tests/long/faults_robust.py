@@ -1,0 +1,44 @@
+"""Faults in what makes translators robust and checkpoints small."""
+
+from faults import Fault
+
+AUGMENTATION = "tests/zoo/corpora/test_augmentation.py"
+PACKING = "tests/zoo/storage/test_packing.py"
+
+ROBUST = [
+    Fault("zoo/corpora/augmentation.py", "if i % _BLOCK == 0:", "if i == 0:", AUGMENTATION),
+    Fault(
+        "zoo/corpora/augmentation.py",
+        "cuts = [cut for cut in cuts if all(",
+        "cuts = [cut for cut in cuts if any(",
+        AUGMENTATION,
+    ),
+    Fault("zoo/corpora/typos.py", "if found[0] not in kept", "if found[0]", AUGMENTATION),
+    Fault("zoo/corpora/substitution.py", "if words[0][name] == words[1][name] and", "if", AUGMENTATION),
+    Fault(
+        "zoo/corpora/word_links.py", "(i < p) == (j < q)", "(i < p) <= (j < q)", "tests/zoo/corpora/test_word_links.py"
+    ),
+    Fault("zoo/text/case_markup.py", "{{2,}}", "{{1,}}", "tests/zoo/text/test_case_markup.py"),
+    Fault("zoo/storage/packing.py", "* rows * columns - matrix", "* rows - matrix", PACKING),
+    Fault("zoo/storage/packing.py", "values > _NOISE * values[0]", "values > 0.5 * values[0]", PACKING),
+    Fault(
+        "zoo/serving/calibration.py",
+        "wrong = 1 / (len(gold) + 2)",
+        "wrong = 0",
+        "tests/zoo/serving/test_calibration.py",
+    ),
+    Fault("zoo/models/ensemble.py", "- math.log(len(log_probs))", "", "tests/zoo/translation/test_ensemble.py"),
+    Fault(
+        "keras_transformer/decoding/repetition.py",
+        "runs >= limits * (1",
+        "runs > limits * (1",
+        "tests/decoding/test_repetition.py",
+    ),
+    Fault("keras_transformer/training/r_drop.py", "self.alpha / 2 *", "self.alpha *", "tests/training/test_r_drop.py"),
+    Fault(
+        "zoo/training/optimizers.py",
+        "% accumulation == 0, self._ema_momentum",
+        "% accumulation >= 0, self._ema_momentum",
+        "tests/zoo/training/test_optimizers.py",
+    ),
+]
