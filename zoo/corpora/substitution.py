@@ -50,7 +50,7 @@ class Substitution:
         """Replaces each name that occurs equally often on both sides, mostly by a random name."""
         words = [Counter(WORD.findall(text)) for text in pair]
         for name in sorted(self.known & words[0].keys() & words[1].keys()):
-            if words[0][name] == words[1][name] and all(text.count(name) == words[0][name] for text in pair):
+            if {text.count(name) for text in pair} == {words[0][name]}:  # No "Tom's" or "Toms" besides.
                 kind = rng.random()
                 new = random_name(rng) if kind < 0.7 else f"{random_name(rng)} {random_name(rng)}"
                 new = random_text(rng) if kind > 0.88 else new

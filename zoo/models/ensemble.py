@@ -1,6 +1,5 @@
 """Several encoder-decoder Transformers that predict together."""
 
-import math
 from collections.abc import Sequence
 
 import keras
@@ -12,7 +11,7 @@ from zoo.models.seq2seq import Seq2Seq
 class Seq2SeqEnsemble(keras.Model):
     """Averages the probabilities of several models of one vocabulary: p(y_t) = 1/M sum_m p_m(y_t).
 
-    It has what searches need of a `Seq2Seq`. Inputs and axes are those of `Seq2Seq`; logits are log-probabilities.
+    It has what searches need of a `Seq2Seq`. Inputs, outputs and axes are those of `Seq2Seq`.
 
     Args:
         members: The models, which may differ in their sizes.
@@ -25,7 +24,7 @@ class Seq2SeqEnsemble(keras.Model):
         self.built = True
 
     def call(self, inputs, training=None):
-        return _log_mean([member(inputs, training=training) for member in self.members])
+        return _log_sum([member(inputs, training=training) for member in self.members])
 
     def init_state(self, source, num_beams, length):
         """Returns the states of all members; see `Seq2Seq.init_state`."""
@@ -37,11 +36,11 @@ class Seq2SeqEnsemble(keras.Model):
 
         def step(token_ids, states, index):
             logits, states = zip(*(one(token_ids, state, index) for one, state in zip(steps, states)))
-            return _log_mean(logits), states
+            return _log_sum(logits), states
 
         return step
 
 
-def _log_mean(logits):
+def _log_sum(logits):
     log_probs = [ops.log_softmax(ops.cast(each, "float32")) for each in logits]
-    return ops.logsumexp(ops.stack(log_probs), axis=0) - math.log(len(log_probs))
+    return ops.logsumexp(ops.stack(log_probs), axis=0)
