@@ -1,6 +1,6 @@
 """Accuracy, size and speed of a classifier with float32 and with 8-bit weights.
 
-    python benchmarks/quantization.py --checkpoint classification/sst2 --data sst2/dev.tsv
+    python benchmarks/quantization.py --checkpoint classification/sst2-small --data sst2/dev.tsv
 
 Each is loaded anew, since a predictor compiles its model at the first prediction. Speed: the best of `--repeats` runs,
 float32 and int8 in turn.

@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo list | show | check | doctor | plan`."""
+"""Command line: `python -m zoo list | show | check | pack | doctor | plan`."""
 
 import argparse
 import importlib
@@ -15,6 +15,7 @@ import rich.table
 import zoo
 from zoo.commands import command_line
 from zoo.commands.command_line import add_command
+from zoo.storage.packing import DTYPES
 from zoo.text.terminal import table_cell
 
 FIRST_SHOWN = ("name", "task", "data", "licence", "scores", "parameters")
@@ -77,6 +78,18 @@ def run_check(options) -> int:
     return _show(
         result._replace(name=f"{name}: {result.name}") for name in names for result in checking.check(name, data)
     )
+
+
+def run_pack(options) -> None:
+    """Writes a smaller copy of a checkpoint: in 8 or 16 bits, or as the difference to a base."""
+    from zoo.commands.packing import pack
+
+    values = options.dtype, options.base, options.card, options.evaluate.split(), options.data_name
+    card = pack(options.name, options.output, *values)
+    size = sum(file.stat().st_size for file in pathlib.Path(options.output).iterdir())
+    for score in card.get("scores", ()) if options.evaluate else ():
+        print(_score_line(score))
+    command_line.log(f"written: {options.output}, {size / 1e6:.1f} MB")
 
 
 def run_doctor(options) -> int:
@@ -159,6 +172,15 @@ def parser() -> argparse.ArgumentParser:
     check.add_argument("--scores", action="store_true", help="evaluate each on its dev set, which takes minutes")
     check.add_argument("--record", metavar="FILE", help="write the answers to the lines of a file into the card first")
     check.add_argument("--evaluate", default="", help="with --record: arguments of `evaluate` that give the score")
+    pack = add_command(commands, "pack", run_pack)
+    pack.add_argument("name", metavar="NAME", help="name, folder or address of a checkpoint")
+    text = "how weights are stored: %(choices)s; %(default)s by default"
+    pack.add_argument("--dtype", choices=DTYPES, default="int8", help=text)
+    pack.add_argument("--base", help="checkpoint that the model was fine-tuned from; only the difference is stored")
+    pack.add_argument("--card", help="JSON with values for the card")
+    pack.add_argument("--evaluate", default="", help="arguments of `evaluate` that give the scores of the copy")
+    pack.add_argument("--data-name", default="dev", help="what the card calls that corpus; %(default)s by default")
+    pack.add_argument("--output", required=True, help="folder to write")
     add_command(commands, "doctor", run_doctor, backend=False)
     plan = add_command(commands, "plan", run_plan)
     plan.add_argument("task", choices=zoo.tasks(), help="folder of the task")

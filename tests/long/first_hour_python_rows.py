@@ -8,7 +8,7 @@ import pathlib, shutil, zoo
 from zoo.storage import checkpoints
 folder = pathlib.Path("altered")
 shutil.rmtree(folder, ignore_errors=True)
-shutil.copytree(checkpoints.find("classification/sst2"), folder)
+shutil.copytree(checkpoints.find("classification/sst2-small"), folder)
 path = folder / {file!r}
 path.write_text(path.read_text("utf-8").replace({old!r}, {new!r}, 1), "utf-8")
 print(zoo.load(folder).classify(["A stirring, funny film."]))

@@ -16,13 +16,13 @@ from zoo.storage.formats import parse_card
 FORMAT_1 = pathlib.Path(__file__).parents[2] / "fixtures" / "format_1"  # Cards and configurations of version 0.1.0.
 OLD = sorted(path.parent.relative_to(FORMAT_1).as_posix() for path in FORMAT_1.glob(f"*/*/{CARD}"))
 
-RENAMED = {"classification/sst2": {"labels": ["negative", "positive"]}}  # Since version 0.1.0.
+RENAMED = {"classification/sst2-small": {"labels": ["negative", "positive"]}}  # Since version 0.1.0.
 
 
 @pytest.fixture
 def copy(tmp_path):
     """A copy of a shipped checkpoint to alter."""
-    return pathlib.Path(shutil.copytree(find("classification/sst2"), tmp_path / "copy"))
+    return pathlib.Path(shutil.copytree(find("classification/sst2-small"), tmp_path / "copy"))
 
 
 def old_checkpoint(name, folder):
@@ -62,7 +62,7 @@ def test_an_altered_card_says_how_to_change_it(copy):
     change_json(copy / CARD, lambda card: card.update(name="better"))
     with pytest.raises(ValueError, match="was altered after it was written.* Received: .*use .*write_card"):
         zoo.load(copy)
-    card = read_card(find("classification/sst2"))
+    card = read_card(find("classification/sst2-small"))
     write_card(copy, {**card, "name": "better"})
     assert read_card(copy)["name"] == "better" and read_card(copy)["card_sha256"] != card["card_sha256"]
 
@@ -124,7 +124,7 @@ def test_a_linearised_parser_of_format_1_is_recognised(tmp_path):
 
 
 def test_a_checkpoint_of_format_1_answers_and_is_migrated_by_saving(tmp_path):
-    folder = old_checkpoint("classification/sst2", tmp_path / "old")
+    folder = old_checkpoint("classification/sst2-small", tmp_path / "old")
     files, answers = checking.check(str(folder))
     assert files.passed and answers.passed, (files, answers)
     card = zoo.load(folder).save(tmp_path / "new", dtype="float16")

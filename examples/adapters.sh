@@ -1,0 +1,33 @@
+#!/bin/sh
+# The adapters on encoder/minilm that are shipped, on two CPU cores. Run again, it goes on.
+#
+#     export KERAS_TRANSFORMER_DATA=...  # holds classification/sst2
+#     sh examples/adapters.sh
+set -e
+: "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
+texts=$KERAS_TRANSFORMER_DATA/classification
+
+train() { # TASK OUTPUT NAME=VALUE... -- ARGUMENT...
+    task=$1 output=runs/$2
+    shift 2
+    settings=
+    while [ "$1" != -- ]; do
+        settings="$settings --set $1"
+        shift
+    done
+    shift
+    # shellcheck disable=SC2086
+    [ -d "$output/checkpoint" ] || python -m "zoo.$task" train "$@" $settings --output "$output"
+}
+
+pack() { # RUN CARD EVALUATE...
+    [ -d "runs/$1/adapter" ] || python -m zoo pack "runs/$1" --base encoder/minilm --card "examples/cards/$2.json" \
+        --evaluate "$3" --output "runs/$1/adapter"
+}
+
+tune="model.dropout=0.1 model.attention_dropout=0.1 training.precision=mixed_bfloat16 training.label_smoothing=0.1
+    training.token_dropout=0 training.batch_tokens=2048"
+train classification sst2-adapter $tune training.lora_rank=64 training.peak_learning_rate=1e-3 training.steps=350 \
+    training.warmup_steps=30 training.cooldown_steps=320 training.evaluate_every=50 -- --initial encoder/minilm \
+    --data "$texts/sst2/train.tsv" --dev-data "$texts/sst2/dev.tsv" --label-names 0=negative 1=positive
+pack sst2-adapter sst2 "--data $texts/sst2/dev.tsv --label-names 0=negative 1=positive"

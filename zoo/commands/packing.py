@@ -1,0 +1,47 @@
+"""Smaller copies of checkpoints, with the scores that they have then."""
+
+import importlib
+import json
+import os
+import pathlib
+from collections.abc import Sequence
+
+import zoo
+from zoo.storage import checkpoints
+
+
+def pack(
+    name: str,
+    output: str | os.PathLike,
+    dtype: str = "int8",
+    base: str | None = None,
+    card: str | os.PathLike | None = None,
+    evaluate: Sequence[str] = (),
+    data: str = "dev",
+) -> dict:
+    """Writes a checkpoint in another form; returns its card.
+
+    Args:
+        name: Name, folder or address of the checkpoint.
+        output: Folder to write.
+        dtype, base: As for `zoo.storage.checkpoints.write_checkpoint`.
+        card: JSON file of values for the card.
+        evaluate: Arguments of the task's `evaluate`, such as `--data dev.tsv`: the scores of the new checkpoint on that
+            corpus replace those of the card.
+        data: What the card calls that corpus.
+
+    Raises:
+        ValueError: If the output exists, or an argument is invalid.
+    """
+    predictor = zoo.load(name)
+    predictor.card |= json.loads(pathlib.Path(card).read_text("utf-8")) if card else {}
+    written = predictor.save(output, dtype, base)
+    if evaluate:
+        commands = importlib.import_module(f"zoo.{predictor.task}.__main__").COMMANDS
+        options = commands.parser().parse_args(["evaluate", "--checkpoint", os.fspath(output), *evaluate])
+        scores = commands.module().evaluate(commands.load(options), commands.read(options)).scores
+        old = (written.get("scores") or [{}])[0]
+        search = {name: old[name] for name in ("beam_size", "length_penalty") if name in old}
+        written["scores"] = [{**score._asdict(), "data": data, **search} for score in scores]
+        checkpoints.write_card(output, written)
+    return written
