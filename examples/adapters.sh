@@ -1,7 +1,7 @@
 #!/bin/sh
 # The adapters on encoder/minilm that are shipped, on two CPU cores. Run again, it goes on.
 #
-#     export KERAS_TRANSFORMER_DATA=...  # holds classification/sst2
+#     export KERAS_TRANSFORMER_DATA=...  # holds classification/{sst2,trec}
 #     sh examples/adapters.sh
 set -e
 : "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
@@ -26,8 +26,13 @@ pack() { # RUN CARD EVALUATE...
 }
 
 tune="model.dropout=0.1 model.attention_dropout=0.1 training.precision=mixed_bfloat16 training.label_smoothing=0.1
-    training.token_dropout=0 training.batch_tokens=2048"
-train classification sst2-adapter $tune training.lora_rank=64 training.peak_learning_rate=1e-3 training.steps=350 \
-    training.warmup_steps=30 training.cooldown_steps=320 training.evaluate_every=50 -- --initial encoder/minilm \
-    --data "$texts/sst2/train.tsv" --dev-data "$texts/sst2/dev.tsv" --label-names 0=negative 1=positive
+    training.batch_tokens=2048 training.lora_rank=64 training.peak_learning_rate=1e-3 training.warmup_steps=30
+    training.evaluate_every=50"
+train classification sst2-adapter $tune training.token_dropout=0 training.steps=350 training.cooldown_steps=320 -- \
+    --initial encoder/minilm --data "$texts/sst2/train.tsv" --dev-data "$texts/sst2/dev.tsv" \
+    --label-names 0=negative 1=positive
 pack sst2-adapter sst2 "--data $texts/sst2/dev.tsv --label-names 0=negative 1=positive"
+train classification trec-adapter $tune training.token_dropout=0.05 training.steps=300 training.cooldown_steps=270 \
+    training.seed=2 -- --initial encoder/minilm --data "$texts/trec/train.tsv" --columns 0 2 \
+    --dev-data "$texts/trec/dev.tsv" --dev-columns 0 2
+pack trec-adapter trec "--data $texts/trec/dev.tsv --columns 0 2"

@@ -20,7 +20,7 @@ ROBUST = [
     ),
     Fault("zoo/text/case_markup.py", "{{2,}}", "{{1,}}", "tests/zoo/text/test_case_markup.py"),
     Fault("zoo/storage/packing.py", "* rows * columns - matrix", "* rows - matrix", PACKING),
-    Fault("zoo/storage/packing.py", "values > _NOISE * values[0]", "values > 0.5 * values[0]", PACKING),
+    Fault("zoo/storage/packing.py", "left_out > error * left_out[0]", "left_out > 0.5 * left_out[0]", PACKING),
     Fault(
         "zoo/serving/calibration.py",
         "wrong = 1 / (len(gold) + 2)",

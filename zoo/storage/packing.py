@@ -1,5 +1,6 @@
 """Smaller forms of weights in files: 16 or 8 bits, and the difference to the weights of a base. NumPy only."""
 
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -12,7 +13,7 @@ _SMALLEST = 1024  # Smaller arrays are not worth 8 bits.
 _LEAST_PER_SCALE = 16  # Numbers of a row or column, for one of its own.
 _ITERATIONS = 8
 _COARSEST = 0.0087  # Relative error of 8 bits above which 16 are used; so embeddings of MiniLM keep a cosine of 0.999.
-_NOISE = 1e-4  # Singular values below this share of the largest are rounding errors.
+_ROUNDING = {"float32": 1e-4, "float16": 1e-3, "int8": 5e-3}  # Relative error of factors, about that of the dtype.
 
 
 def pack(arrays: Arrays, dtype: str = "float32", base: Arrays | None = None) -> dict[str, np.ndarray]:
@@ -41,10 +42,10 @@ def pack(arrays: Arrays, dtype: str = "float32", base: Arrays | None = None) -> 
             below = base[name]
             if np.array_equal(below, array):
                 continue
-            factors = _low_rank(array - below) if array.ndim == 2 else None
+            factors = _low_rank(array - below, _ROUNDING[dtype]) if array.ndim == 2 else None
             if factors is not None:
                 for part, factor in zip((_LEFT, _RIGHT), factors):
-                    packed |= _stored(name + part, factor, dtype)
+                    packed |= _stored(name + part, factor, dtype, math.inf)
                 continue
         packed |= _stored(name, array, dtype)
     return packed
@@ -73,8 +74,8 @@ def unpack(packed: Arrays, base: Arrays | None = None) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _stored(name, array, dtype):
-    return _to_int8(name, array) if dtype == "int8" else {name: _cast(name, array, dtype)}
+def _stored(name, array, dtype, coarsest=_COARSEST):
+    return _to_int8(name, array, coarsest) if dtype == "int8" else {name: _cast(name, array, dtype)}
 
 
 def _cast(name, array, dtype):
@@ -83,7 +84,7 @@ def _cast(name, array, dtype):
     return np.ascontiguousarray(array, dtype)
 
 
-def _to_int8(name, array):
+def _to_int8(name, array, coarsest):
     if array.ndim < 2 or array.size < _SMALLEST:
         return {name: _cast(name, array, "float32")}
     if not np.isfinite(array).all():
@@ -91,7 +92,7 @@ def _to_int8(name, array):
     matrix = array.reshape(-1, array.shape[-1])
     rows, columns = _scales(matrix)
     values = np.rint(matrix / rows / columns)
-    if np.linalg.norm(values * rows * columns - matrix) > _COARSEST * np.linalg.norm(matrix):
+    if np.linalg.norm(values * rows * columns - matrix) > coarsest * np.linalg.norm(matrix):
         return {name: _cast(name, array, "float16")}
     return {name: values.astype("int8").reshape(array.shape), name + _ROWS: rows, name + _COLUMNS: columns}
 
@@ -117,10 +118,11 @@ def _scales(matrix):
     return rows.astype("float32"), columns.astype("float32")
 
 
-def _low_rank(difference):
-    """Returns two factors of a matrix if they have less than half as many numbers, else None."""
+def _low_rank(difference, error):
+    """Returns two factors of a matrix, up to a relative error, or None if they have half as many numbers or more."""
     left, values, right = np.linalg.svd(difference, full_matrices=False)
-    rank = max(1, int(np.count_nonzero(values > _NOISE * values[0])))
+    left_out = np.sqrt(np.cumsum(values[::-1] ** 2)[::-1])  # By a rank of n, for n from 0.
+    rank = max(1, int(np.count_nonzero(left_out > error * left_out[0])))
     if 2 * rank * sum(difference.shape) > difference.size:
         return None
     root = np.sqrt(values[:rank])
