@@ -1,0 +1,68 @@
+"""The disturbed sets of benchmarks/robustness.py, and what counts as kept."""
+
+import pathlib
+import random
+import sys
+
+import pytest
+
+BENCHMARKS = pathlib.Path(__file__).parents[1] / "benchmarks"
+SOURCES = "Tom is ill.", "Is Mary in?", "Tom ran!", "It rains."
+TARGETS = "Tom ist krank.", "Ist Mary da?", "Tom lief!", "Es regnet."
+PAIRS = [*zip(SOURCES, TARGETS)]
+
+
+@pytest.fixture
+def robustness(monkeypatch):
+    pytest.importorskip("sacrebleu", reason="sacrebleu is not installed")
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import robustness
+
+    yield robustness
+    for name in ("robustness", "kept_texts"):
+        sys.modules.pop(name)
+
+
+def test_disturbed_sets(robustness):
+    sets = {name: pairs for name, (pairs, _) in robustness.disturbed_sets(PAIRS, random.Random(1)).items()}
+    assert sets["as they are"] == PAIRS and sets["capitals"][0] == ("TOM IS ILL.", "Tom ist krank.")
+    small = [source for source, _ in sets["small letters, no final mark"]]
+    assert small == ["tom is ill", "is mary in", "tom ran", "it rains"]
+    assert sets["two in one text"][1] == ("Tom ran! It rains.", "Tom lief! Es regnet.")
+    for (source, target), (old, reference) in zip(sets["an emoji behind"], PAIRS):
+        assert source.startswith(f"{old} ") and target == f"{reference} {source.split()[-1]}"
+    for (source, _), (old, _) in zip(sets["two letters swapped"], PAIRS):
+        assert source != old and sorted(source) == sorted(old)
+
+
+def test_kept_sets(robustness):
+    sets = robustness.kept_sets(PAIRS, "en", random.Random(1))
+    names = sets["names instead of Tom"]
+    assert len(names) == 2 and all(values[0] in text and "Tom" not in text for text, values in names)
+    assert {*sets} == {"names instead of Tom", "addresses", "codes", "a time and a number"}
+    for texts in sets.values():
+        assert all(value in text for text, values in texts for value in values)
+    assert {*robustness.kept_sets(PAIRS, "xx", random.Random(1))} == {"names instead of Tom"}
+
+
+@pytest.mark.parametrize(
+    "value, translation, kept",
+    [
+        ("3,482.75", "Es kostet 3.482,75 Euro.", True),
+        ("7:45", "um 7.45 Uhr", True),
+        ("7:45", "um 7:54 Uhr", False),
+        ("17", "Gleis 117", False),
+        ("AX-4471", "Der Code ist AX-4471.", True),
+        ("AX-4471", "Der Code ist AX-471.", False),
+    ],
+)
+def test_what_is_kept(robustness, value, translation, kept):
+    assert robustness.is_kept(value, translation) is kept
+
+
+def test_the_names_are_in_no_training_set(robustness):
+    """Neither among the syllables that augmentation makes often, nor among the names of carriers."""
+    from zoo.corpora.copied_text import random_name
+
+    rng = random.Random(0)
+    assert not {random_name(rng) for _ in range(20_000)} & {*robustness.NAMES}
