@@ -113,6 +113,8 @@ def test_most_words_are_aligned_right():
 def test_score_equals_card(shipped):
     """Compares on the dev set; for translation on 200 sentences, whose larger interval must contain the score."""
     name, model = shipped
+    if model.task == "encoder":
+        return  # See tests/zoo/conversion/test_minilm.py.
     data = os.environ.get("KERAS_TRANSFORMER_DATA")
     if not data:
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder of corpora")
