@@ -13,7 +13,7 @@ _SMALLEST = 1024  # Smaller arrays are not worth 8 bits.
 _LEAST_PER_SCALE = 16  # Numbers of a row or column, for one of its own.
 _ITERATIONS = 8
 _COARSEST = 0.0087  # Relative error of 8 bits above which 16 are used; so embeddings of MiniLM keep a cosine of 0.999.
-_ROUNDING = {"float32": 1e-4, "float16": 1e-3, "int8": 5e-3}  # Relative error of factors, about that of the dtype.
+_ROUNDING = {"float32": 1e-5, "float16": 1e-3, "int8": 5e-3}  # Relative error of factors, about that of the dtype.
 
 
 def pack(arrays: Arrays, dtype: str = "float32", base: Arrays | None = None) -> dict[str, np.ndarray]:
