@@ -9,6 +9,8 @@ from collections.abc import Sequence
 import zoo
 from zoo.storage import checkpoints
 
+_SEARCH = "beam_size", "length_penalty"
+
 
 def pack(
     name: str,
@@ -27,21 +29,24 @@ def pack(
         dtype, base: As for `zoo.storage.checkpoints.write_checkpoint`.
         card: JSON file of values for the card.
         evaluate: Arguments of the task's `evaluate`, such as `--data dev.tsv`: the scores of the new checkpoint on that
-            corpus replace those of the card.
+            corpus replace those of the card, which are kept otherwise.
         data: What the card calls that corpus.
 
     Raises:
         ValueError: If the output exists, or an argument is invalid.
     """
     predictor = zoo.load(name)
+    if evaluate:  # Read before anything is written.
+        if predictor.task == "encoder":
+            raise ValueError("An encoder has no scores. Received: evaluate. Leave it out.")
+        commands = importlib.import_module(f"zoo.{predictor.task}.__main__").COMMANDS
+        options = commands.parser().parse_args(["evaluate", "--checkpoint", os.fspath(output), *evaluate])
+        corpus = commands.read(options)
     predictor.card |= json.loads(pathlib.Path(card).read_text("utf-8")) if card else {}
     written = predictor.save(output, dtype, base)
     if evaluate:
-        commands = importlib.import_module(f"zoo.{predictor.task}.__main__").COMMANDS
-        options = commands.parser().parse_args(["evaluate", "--checkpoint", os.fspath(output), *evaluate])
-        scores = commands.module().evaluate(commands.load(options), commands.read(options)).scores
-        old = (written.get("scores") or [{}])[0]
-        search = {name: old[name] for name in ("beam_size", "length_penalty") if name in old}
+        scores = commands.module().evaluate(commands.load(options), corpus).scores
+        search = {name: getattr(predictor, name) for name in _SEARCH if hasattr(predictor, name)}
         written["scores"] = [{**score._asdict(), "data": data, **search} for score in scores]
         checkpoints.write_card(output, written)
     return written

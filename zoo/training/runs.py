@@ -175,8 +175,8 @@ def run_vocabulary(
     of the chief.
 
     Raises:
-        ValueError: If the run was started with another vocabulary than `tokenizer`, or the recipe sets `lowercase` and
-            `tokenizer` does not lower the case.
+        ValueError: If the run was started with another vocabulary than `tokenizer`, or the recipe sets `lowercase` or
+            `case_markup` and `tokenizer` does not have it.
     """
 
     def make():
@@ -198,11 +198,12 @@ def _vocabulary(folder, tokenizer, texts, recipe):
     if tokenizer is None:
         options = {name: getattr(recipe.training, name) for name in ("lowercase", "case_markup", "split_digits")}
         tokenizer = train_tokenizer(texts(), recipe.model.vocabulary_size, **options)
-    elif recipe.training.lowercase and not tokenizer.lowercase:
-        raise ValueError(
-            "`lowercase` is for a vocabulary learned from the corpus; the given one distinguishes capitals from small "
-            "letters. Received: lowercase=True. Leave it out, or leave out the vocabulary."
-        )
+    for name in ("lowercase", "case_markup"):
+        if getattr(recipe.training, name) and not getattr(tokenizer, name, False):
+            raise ValueError(
+                f"`{name}` is for a vocabulary learned from the corpus; the given one treats capitals otherwise. "
+                f"Received: {name}=True. Set it to false, or leave out the vocabulary."
+            )
     write_atomically(path, tokenizer.model)
     return tokenizer
 

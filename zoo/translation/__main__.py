@@ -168,6 +168,10 @@ class TranslationCommands(TaskCommands):
 
         if bool(options.texts) == bool(_gives_corpus(options)):
             raise ValueError("`distill` needs either a corpus or --texts. Pass one of both.")
+        if options.texts and options.closest_of > 1:
+            raise ValueError(
+                "--closest-of compares with references, which --texts does not have. Leave out one of both."
+            )
         examples = ((line, None) for line in read_lines(options.texts)) if options.texts else self.read(options)
         with progress_bar(None, "translate") as advance:
             names = "closest_of", "tag", "reverse", "beam_size", "length_penalty"

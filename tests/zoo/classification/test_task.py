@@ -138,7 +138,7 @@ def test_lowercase_vocabulary(recipe, files, tmp_path, trained):
     learned = task.train(asked, *corpora, tmp_path / "a", log=lambda text: None)
     assert learned.tokenizer.lowercase and not trained.classifier.tokenizer.lowercase
     assert learned.classify(["TE LO SOL"]) == learned.classify(["te lo sol"])
-    with pytest.raises(ValueError, match="the given one distinguishes capitals from small letters"):
+    with pytest.raises(ValueError, match="`lowercase` is for a vocabulary learned from the corpus"):
         task.train(asked, *corpora, tmp_path / "b", initial=trained.classifier, log=lambda text: None)
 
 

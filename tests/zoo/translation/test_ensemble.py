@@ -132,4 +132,6 @@ def test_command_line(trained, sources, tmp_path, capsys):
     arguments = ["distill", "--checkpoint", checkpoint, "--output", str(tmp_path / "d.tsv")]
     assert main([*arguments, "--texts", str(tmp_path / "texts.txt"), "--tag", "<ft>"]) == 0
     assert rows(tmp_path / "d.tsv") == [(f"<ft> {text}", found) for text, found in zip(sources, expected)]
+    nonsense = ["--texts", str(tmp_path / "texts.txt"), "--closest-of", "2"]
+    assert main([*arguments, *nonsense]) == 2 and "--closest-of compares with references" in capsys.readouterr().err
     assert main([*arguments]) == 2 and "either a corpus or --texts" in capsys.readouterr().err
