@@ -147,11 +147,13 @@ class SpanParserConfig(WordModelConfig):
         num_labels: Labels of spans; the first one means that the span is not a constituent.
         num_tags: Tags of words.
         span_dim: Inner width of the layers that score a span.
+        tree_crf: Whether scores are normalised over all trees (a conditional random field), rather than for each span.
     """
 
     num_labels: int = positive(2)
     num_tags: int = positive(1)
     span_dim: int = positive(256)
+    tree_crf: bool = False
 
 
 @dataclass(frozen=True)

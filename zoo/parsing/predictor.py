@@ -11,6 +11,7 @@ from zoo.parsing.chart import best_trees, span_number
 from zoo.parsing.data import ChartCorpus, chart_corpus
 from zoo.parsing.export import check_exported_parser
 from zoo.parsing.sentences import check_trees, encode_sentences, leaves_of
+from zoo.parsing.tree_crf import constituent_probabilities, relative_scores
 from zoo.parsing.trees import Tree, to_tree
 from zoo.serving.encoder_predictor import EncoderPredictor
 from zoo.serving.predictor import Progress
@@ -95,8 +96,9 @@ class TreeParser(EncoderPredictor):
             same shape: the label, or 0 (not a constituent) where the score is 0. Int32 `[B, N]`: the tags; the last one
             of each row is meaningless.
         """
-        spans, tags = self.model.logits(dict(zip(self.inputs, inputs, strict=True)))
-        probabilities = ops.softmax(ops.cast(spans, "float32"), axis=-1)[..., 1:]
+        inputs = dict(zip(self.inputs, inputs, strict=True))
+        spans, tags = self.model.logits(inputs)
+        probabilities = self._label_probabilities(ops.cast(spans, "float32"), inputs["boundary_ids"])
         scores = ops.maximum(ops.max(probabilities, axis=-1) - self.threshold, 0.0)
         labels = ops.argmax(probabilities, axis=-1) + 1
         return (
@@ -104,6 +106,14 @@ class TreeParser(EncoderPredictor):
             ops.cast(ops.where(scores > 0, labels, 0), "int32"),
             ops.cast(ops.argmax(tags, axis=-1), "int32"),
         )
+
+    def _label_probabilities(self, logits, boundaries):
+        """Returns the probability of each label but the first one, `[B, N (N - 1) / 2, labels - 1]`."""
+        if not self.model.config.tree_crf:
+            return ops.softmax(logits, axis=-1)[..., 1:]
+        words = ops.maximum(ops.sum(ops.cast(boundaries > 0, "int32"), axis=1) - 1, 0)
+        constituents = constituent_probabilities(relative_scores(logits), words)
+        return constituents[..., None] * ops.softmax(logits[..., 1:], axis=-1)
 
     def _make_service(self, limits):
         from zoo.tf.parsing_service import SpanParsingService

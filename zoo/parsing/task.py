@@ -11,6 +11,7 @@ from zoo.parsing.linear_parser import LinearParser, symbol_corpus
 from zoo.parsing.metrics import parsing_scores
 from zoo.parsing.predictor import TreeParser
 from zoo.parsing.sentences import leaves_of, whole_sentences
+from zoo.parsing.tree_crf import TreeCrossEntropy
 from zoo.parsing.trees import to_spans
 from zoo.storage.checkpoints import Checkpoint
 from zoo.training.runs import Run
@@ -36,6 +37,16 @@ class Parsing(Task):
                 "`label_smoothing` must be 0, as it would give probability to labels that a cell of a chart cannot "
                 f"have. Received: label_smoothing={recipe.training.label_smoothing}. Set it to 0."
             )
+        if getattr(recipe.model, "tree_crf", False) and recipe.training.r_drop:
+            raise ValueError(
+                "`r_drop` compares the softmax of each span, which a model with `tree_crf` does not have. "
+                f"Received: r_drop={recipe.training.r_drop}. Set one of the two to 0."
+            )
+
+    def make_loss(self, run, pad_label):
+        if getattr(run.config, "tree_crf", False):
+            return TreeCrossEntropy(pad_id=pad_label, reduction="sum")
+        return super().make_loss(run, pad_label)
 
     def read(self, recipe, train, dev, log):
         trees, dev_trees = [*train], [*dev]

@@ -229,7 +229,9 @@ def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tu
         return task.dev_figures(predictor, run)
 
     with folder_lock(run.folder), lost_worker_errors(current_workers(getattr(model, "distribute_strategy", None))):
-        trainer = Trainer(model, settings, run.folder / "training", evaluate, predictor.split, predictor.pad_label)
+        loss = task.make_loss(run, predictor.pad_label)
+        batches = predictor.split, predictor.pad_label
+        trainer = Trainer(model, settings, run.folder / "training", evaluate, *batches, loss)
         if trainer.step:
             run.log(f"continuing from step {trainer.step:,} of {settings.steps:,}")
         stream = BatchStream(

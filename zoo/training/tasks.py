@@ -23,6 +23,7 @@ from zoo.text.vocabularies import Vocabulary
 from zoo.training import fine_tuning
 from zoo.training.digests import check_corpus, check_dev
 from zoo.training.finishing import check_model, write_result
+from zoo.training.optimizers import make_loss
 from zoo.training.progress import regular_lines
 from zoo.training.runs import (
     Log,
@@ -214,6 +215,10 @@ class Task:
     def make_predictor(self, model: keras.Model, card: Mapping | None, run: Run) -> Predictor:
         """Returns the predictor of a model."""
         return self.predictor_class(model, run.vocabulary, card=card, max_tokens=run.max_tokens, **run.data.arguments)
+
+    def make_loss(self, run: Run, pad_label: int) -> keras.losses.Loss:
+        """Returns the loss, which sums over the rows of a batch."""
+        return make_loss(run.settings, pad_label)
 
     def with_noise(self, corpus: Corpus, run: Run) -> Corpus:
         """Returns the corpus with subword dropout and token dropout as in the settings, different in each epoch."""

@@ -48,6 +48,7 @@ class Trainer:
             `score` is kept as the best.
         split: Splits a batch into what the model reads and what it predicts: `batch -> (inputs, labels)`.
         pad_label: Label of padding, which has no weight in the loss.
+        loss: A loss that is summed; by default `zoo.training.optimizers.make_loss`.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Trainer:
         evaluate: Evaluate | None = None,
         split: Split = teacher_forced,
         pad_label: int = PAD_ID,
+        loss: keras.losses.Loss | None = None,
     ):
         self.model, self.config, self.evaluate = model, config, evaluate
         self._split, self._pad_label = split, pad_label
@@ -74,7 +76,7 @@ class Trainer:
         with strategy.scope() if strategy else contextlib.nullcontext():
             prepare_replicas(model).compile(
                 optimizer=make_optimizer(config, model, self.accumulation),
-                loss=make_loss(config, pad_label),
+                loss=loss or make_loss(config, pad_label),
             )
             self.loss = UpdateMean(name="loss")
             # Bypasses Keras's tracking of attributes, as `compile` does.

@@ -227,3 +227,20 @@ def test_command_line(trained, files, capsys):
     assert "line 2, has a bracket that never closes" in capsys.readouterr().err
     assert main(["evaluate", *checkpoint, "--data", str(files.dev), "--beam-size", "4"]) == 2
     assert "Omit --beam-size" in capsys.readouterr().err
+
+
+def test_parser_normalised_over_trees_learns_and_is_restored(files, tmp_path):
+    recipe = override(RECIPE, ["model.tree_crf=true", "training.steps=120", "training.cooldown_steps=100"])
+    parser = task.train(recipe, TreeReader(files.train), TreeReader(files.dev), tmp_path / "run", log=lambda line: None)
+    scores, *_ = task.evaluate(parser, TreeReader(files.test), resamples=0)
+    assert scores[0].value > 95
+    sentences = [tree.leaves() for tree in TreeReader(files.test)]
+    assert zoo.load(tmp_path / "run" / "checkpoint").parse(sentences) == parser.parse(sentences)
+    alone = [parser.parse([words])[0] for words in sentences[:5]]
+    assert parser.parse(sentences[:5]) == alone
+
+
+def test_r_drop_over_trees_is_refused(files, tmp_path):
+    recipe = override(RECIPE, ["model.tree_crf=true", "training.r_drop=1"])
+    with pytest.raises(ValueError, match="`r_drop` compares the softmax of each span"):
+        task.train(recipe, TreeReader(files.train), TreeReader(files.dev), tmp_path / "run")

@@ -38,13 +38,20 @@ def test_cky_in_a_graph(places):
         assert {(i, i + w) for i, w in np.argwhere(row).tolist()} == {*spans}
 
 
-@pytest.mark.parametrize("filters", [pytest.param(0, marks=pytest.mark.slow), 8])
-def test_sentences_are_parsed_as_by_the_parser(filters, tmp_path):
+@pytest.mark.parametrize(
+    ("filters", "tree_crf"), [pytest.param(0, False, marks=pytest.mark.slow), (8, False), (0, True)]
+)
+def test_sentences_are_parsed_as_by_the_parser(filters, tree_crf, tmp_path):
     tokenizer = train_tokenizer(["te lo sol pana kir ute bim drum nok fris"], 300)
     sizes = {"num_layers": 1, "hidden_dim": 16, "intermediate_dim": 32, "num_heads": 2, "span_dim": 8}
     labels, tags = ["", "NP", "S VP", "ü"], ["NN", ".", "-LRB-"]
     config = SpanParserConfig(
-        **sizes, vocabulary_size=tokenizer.vocabulary_size, num_labels=4, num_tags=3, character_filters=filters
+        **sizes,
+        vocabulary_size=tokenizer.vocabulary_size,
+        num_labels=4,
+        num_tags=3,
+        character_filters=filters,
+        tree_crf=tree_crf,
     )
     model, rng = SpanParser(config), np.random.default_rng(4)
     model.build()
