@@ -45,7 +45,9 @@ def test_files_are_found():
 @pytest.mark.parametrize("path", LIBRARY, ids=ids)
 def test_library_needs_keras_and_numpy_only(path):
     # Inside a function.
-    lazy = {name: {"tensorflow"} for name in ("dropout.py", "replicas.py", "values.py")}
+    lazy = {
+        name: {"tensorflow"} for name in ("dropout.py", "gather.py", "once.py", "replicas.py", "rows.py", "values.py")
+    }
     lazy["determinism.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
     lazy["gradients.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
     backend = lazy.get(path.name, set()) if path.parent.name == "ops" else set()

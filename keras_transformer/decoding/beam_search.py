@@ -10,6 +10,7 @@ from keras_transformer.decoding import candidates, failures, hypotheses
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE, Hypotheses, Step
 from keras_transformer.decoding.loop import search_loop
 from keras_transformer.decoding.repetition import check_repeats, extend_runs, is_loop, no_runs
+from keras_transformer.ops.gather import gather
 
 
 class _Beams(NamedTuple):
@@ -202,7 +203,7 @@ def _extend(beams, log_probs, token_ids, index):
     best_log_probs, best = candidates.first_k(ops.reshape(log_probs, (batch, beam_size * count)), beam_size)
     best = ops.cast(best, "int32")  # Torch counts in int64.
     rows = _rows(best // count, beam_size)
-    tokens = ops.take(ops.reshape(token_ids, (-1,)), _rows(best, beam_size * count))
+    tokens = gather(ops.reshape(token_ids, (-1,)), _rows(best, beam_size * count))
     ids = _select(beams.ids, rows, beams.ids)
     tokens = ops.reshape(tokens, (batch, beam_size))
     ids = hypotheses.write_token(ids, tokens, index)
@@ -229,7 +230,7 @@ def _rows(positions, size):
 def _select(tensor, rows, like):
     """Selects rows of a tensor `[B, M, ...]`, counted over both axes, in the shape of `like`."""
     flat = ops.reshape(tensor, (-1, *ops.shape(tensor)[2:]))
-    return ops.reshape(ops.take(flat, rows, axis=0), ops.shape(like))
+    return ops.reshape(gather(flat, rows), ops.shape(like))
 
 
 def _check(beam_size, num_return, alpha):

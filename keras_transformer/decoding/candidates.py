@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE, LEAST_LOG_PROB
+from keras_transformer.ops.gather import gather
 
 
 def log_normalizer(logits: Any) -> Any:
@@ -60,7 +61,7 @@ def top_k(x: Any, k: int) -> tuple[Any, Any]:
     _, best = first_k(ops.max(groups, axis=-1), k)
     best = ops.sort(ops.cast(best, "int32"), axis=-1)  # Ties go to the first index, hence in the order of the groups.
     first = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * (size // group)
-    members = ops.take(ops.reshape(groups, (-1, group)), ops.reshape(best + first, (-1,)), axis=0)
+    members = gather(ops.reshape(groups, (-1, group)), ops.reshape(best + first, (-1,)))
     values, positions = first_k(ops.reshape(members, (-1, k * group)), k)
     positions = ops.cast(positions, "int32")
     return values, pick(best, positions // group) * group + positions % group
@@ -70,7 +71,7 @@ def pick(x: Any, positions: Any) -> Any:
     """Returns `x[r, positions[r]]` for x `[rows, C]` and int32 positions `[rows]` or `[rows, k]`."""
     first = ops.arange(ops.shape(x)[0], dtype="int32") * x.shape[-1]
     positions = positions + (first if len(positions.shape) == 1 else first[:, None])
-    taken = ops.take(ops.reshape(x, (-1,)), positions, axis=0)
+    taken = gather(ops.reshape(x, (-1,)), positions)
     return ops.reshape(taken, ops.shape(positions))  # JAX forgets the shape where there are no rows.
 
 

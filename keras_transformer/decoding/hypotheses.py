@@ -18,6 +18,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.ops.gather import gather
 from keras_transformer.ops.values import known_values, trusted_ids
 
 Step = Callable[[Any, Any, Any], tuple[Any, Any]]
@@ -168,7 +169,7 @@ def check_state(state: Any, batch: Any, num_beams: int = 1) -> Any:
 
 def take_rows(state: Any, rows: Any) -> Any:
     """Returns the state of hypotheses that continue hypotheses `rows` of the same sentences."""
-    return _map(lambda tensor: ops.take(tensor, rows, axis=0), lambda tensor: tensor, state)
+    return _map(lambda tensor: gather(tensor, rows), lambda tensor: tensor, state)
 
 
 def take_sentences(state: Any, sentences: Any, batch: Any) -> Any:
@@ -177,7 +178,7 @@ def take_sentences(state: Any, sentences: Any, batch: Any) -> Any:
     def take(tensor):
         shape = ops.shape(tensor)
         of_sentences = ops.reshape(tensor, (batch, -1, *shape[1:]))
-        return ops.reshape(ops.take(of_sentences, sentences, axis=0), (-1, *shape[1:]))
+        return ops.reshape(gather(of_sentences, sentences), (-1, *shape[1:]))
 
     return keras.tree.map_structure(take, state)
 

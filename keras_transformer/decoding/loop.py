@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_transformer.decoding import hypotheses
 from keras_transformer.decoding.hypotheses import Hypotheses
+from keras_transformer.ops.gather import gather
 
 _FULL = 0.75  # Share of open sentences below which the others are dropped.
 
@@ -51,9 +52,9 @@ def search_loop(
         spots = sentences[:, None]
         found = [ops.scatter_update(old, spots, new) for old, new in zip(found, result(variables))]
         kept = ops.cast(ops.nonzero(is_open(variables))[0], "int32")
-        variables = keras.tree.map_structure(lambda tensor: ops.take(tensor, kept, axis=0), variables)
+        variables = keras.tree.map_structure(lambda tensor: gather(tensor, kept), variables)
         state = hypotheses.take_sentences(state, kept, ops.shape(sentences)[0])
-        return ops.take(sentences, kept), Hypotheses(*found), index, variables, state
+        return gather(sentences, kept), Hypotheses(*found), index, variables, state
 
     start = ops.arange(batch, dtype="int32"), result(variables), *start
     _, found, *_ = ops.while_loop(lambda sentences, *_: ops.shape(sentences)[0] > 0, shrink, start)

@@ -44,7 +44,8 @@ class AttentionHeads(keras.layers.Layer):
         bias, mask = self._bias(seen.query_positions, seen.key_positions), seen.rows()
         if bias is not None:
             scores = scores + ops.cast(bias, scores.dtype)
-        heads, weights = attend(scores, values, mask, self.dropout_layer if dropping else None)
+        dropout = self.dropout_layer if dropping else None
+        heads, weights = attend(scores, values, mask, dropout, seen.every_query_sees)
         return heads, weights, None if seen.every_query_sees else masks.visible_rows(mask)
 
     def _in_blocks(self, steps, key_steps, weights_needed):
@@ -66,12 +67,12 @@ class AttentionHeads(keras.layers.Layer):
     def _project_out(self, heads, query, visible, packing):
         """Merges heads `[B, N, T, H]` and projects them to outputs `[B, T, *]`, zero where no key is visible."""
         rows, _, steps = sizes(heads)[:3]
-        heads = reshape(ops.transpose(heads, (0, 2, 1, 3)), (rows, steps, self.num_heads * self.value_dim))
+        heads = reshape(transpose(heads, (0, 2, 1, 3)), (rows, steps, self.num_heads * self.value_dim))
         heads = heads if packing is None else packing.pack(heads)
         outputs = self.output_dense(heads * self.gate_dense(query) if self.use_gate else heads)
         if visible is not None and self.use_bias:
             # Queries that see no key in any head give zeros, not the bias of the output projection.
-            visible = ops.any(visible, axis=1)
+            visible = masks.seen_by_any_head(visible)
             if packing is not None:
                 visible = packing.pack(ops.cast(ops.broadcast_to(visible, (rows, steps, 1)), outputs.dtype)) > 0
             outputs = ops.where(visible, outputs, ops.zeros((), outputs.dtype))
@@ -83,7 +84,7 @@ class AttentionHeads(keras.layers.Layer):
         masks.check_mask("value_mask", value_mask, (batch, key_steps))
         masks.check_mask("key_mask", key_mask, (batch, key_steps))
         padding = masks.merge(value_mask, key_mask)
-        padding = None if padding is None else ops.expand_dims(padding, (1, 2))  # LiteRT has no slice that adds axes.
+        padding = None if padding is None else masks.for_all_queries(padding)
         if attention_mask is not None:
             attention_mask = masks.attention_mask(attention_mask, (batch, self.num_heads, steps, key_steps))
         return masks.merge(padding, attention_mask)

@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_transformer.layers.block import BlockScores, TransformerBlock, join_outputs
 from keras_transformer.ops import masks
-from keras_transformer.ops.cache import BlockCache
+from keras_transformer.ops.cache import BlockCache, count_beams
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -86,6 +86,7 @@ class DecoderBlock(TransformerBlock):
             value_mask=masks.attached_mask(memory, memory_mask),
             return_attention_scores=return_attention_scores,
             cache=None if cache is None else cache.cross_attention,
+            num_beams=self._num_beams(inputs, cache, attention_mask),
             packing=packing,
             value_packing=memory_packing,
         )
@@ -93,6 +94,12 @@ class DecoderBlock(TransformerBlock):
         scores = BlockScores(self_scores, cross_scores) if return_attention_scores else None
         x = self._feed_forward(self.cross_attention_residual(x, attended))
         return join_outputs(x, scores, None if cache is None else BlockCache(self_cache, cache.cross_attention))
+
+    def _num_beams(self, inputs, cache, attention_mask):
+        """Returns the number of beams that share a memory, or None without a cache."""
+        if cache is None:
+            return None
+        return count_beams(inputs, cache.self_attention, self.num_heads, attention_mask, writes=True)
 
     def init_cache(self, memory, length: int, num_beams: int = 1) -> BlockCache:
         """Projects the memory `[B, S, D']` once, and makes room for `length` steps of K = `num_beams` beams a sentence.

@@ -12,8 +12,8 @@ from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.projection import ProjectionOptions
 from keras_transformer.ops import masks
 from keras_transformer.ops.axes import AttentionAxes
-from keras_transformer.ops.cache import KVCache, check_writing, fold_beams, unfold_beams, write
-from keras_transformer.ops.sizes import reshape, sizes
+from keras_transformer.ops.cache import KVCache, check_writing, count_beams, fold_beams, unfold_beams, write
+from keras_transformer.ops.sizes import product, reshape, size, sizes
 from keras_transformer.ops.visibility import Visibility
 
 
@@ -65,6 +65,7 @@ class MultiHeadAttention(AttentionHeads):
             as K * T steps of one query, and K beams that write need an `attention_mask` `[B, K * T, S]` that
             separates them; see `keras_transformer.ops.ancestry`.
         cache_index: Integer scalar, the number of steps already written; required to write.
+        num_beams: K, if it is known; otherwise the sizes tell.
         packing, value_packing: `Packing` of the query and of the value (and key) if they are packed, `[1, M, *]`: only
             their real steps are projected. Masks have the unpacked shapes; the output is packed if the query is.
 
@@ -102,9 +103,9 @@ class MultiHeadAttention(AttentionHeads):
     ):
         super().__init__(**kwargs)
         sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim, "sliding_window": sliding_window}
-        for name, size in sizes.items():
-            if size is not None and (not isinstance(size, int) or size < 1):
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        for name, value in sizes.items():
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}.")
         if flash_attention and dropout:
             raise ValueError(
                 "Flash attention cannot drop attention weights. "
@@ -173,6 +174,7 @@ class MultiHeadAttention(AttentionHeads):
         use_causal_mask=False,
         cache=None,
         cache_index=None,
+        num_beams=None,
         packing=None,
         value_packing=None,
     ):
@@ -187,24 +189,26 @@ class MultiHeadAttention(AttentionHeads):
         if not self._axes.plain:
             attention_mask = self._axes.fold_mask(attention_mask, query, value, self.num_heads)
             query, value, key, value_mask, key_mask = map(self._axes.fold, (query, value, key, value_mask, key_mask))
-        rows, steps = sizes(query)[:2]
+        rows, steps, beams = size(query, 0), size(query, 1), 1
         if cache is not None:
-            query, value, key = (fold_beams(x, cache, self.num_heads, attention_mask) for x in (query, value, key))
-        beams = sizes(query)[1] // steps if writes else 1
+            if num_beams is None:
+                num_beams = count_beams(query, cache, self.num_heads, attention_mask, writes)
+            query, value, key = (fold_beams(x, num_beams) for x in (query, value, key))
+            beams = num_beams if writes else 1
         query_heads = self._heads(self.query_dense, query, packing)
-        positions = masks.query_positions(sizes(query_heads)[2], 0 if cache_index is None else cache_index, beams)
+        positions = masks.query_positions(size(query_heads, 2), 0 if cache_index is None else cache_index, beams)
         query_heads = self._place(query_heads, positions)
         keys, values = (
             cache if value is None else self.project(value, key, value_packing, positions if writes else None)
         )
         if writes:
-            keys, values = cache = write(cache, keys, values, cache_index * beams)
+            keys, values = cache = write(cache, keys, values, product(cache_index, beams))
         mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
-        key_positions = masks.key_positions(sizes(keys)[1], beams)
+        key_positions = masks.key_positions(size(keys, 1), beams)
         seen = Visibility(mask, positions, key_positions, use_causal_mask or writes, self.sliding_window)
         heads, weights, visible = self._attend(query_heads, keys, values, seen, training, return_attention_scores)
         outputs = self._project_out(heads, query, visible, packing)
-        if cache is not None:
+        if cache is not None and not (isinstance(num_beams, int) and num_beams == 1):
             outputs = reshape(outputs, (rows, steps, outputs.shape[-1]))
             weights = unfold_beams(weights, rows, steps) if return_attention_scores else None
         if not self._axes.plain:
@@ -221,9 +225,9 @@ class MultiHeadAttention(AttentionHeads):
         `positions`, int32 `[S]`, are those of the steps; 0 to S - 1 by default.
         """
         keys = self._heads(self.key_dense, value if key is None else key, packing)
-        positions = masks.key_positions(sizes(keys)[2]) if positions is None else positions
+        positions = masks.key_positions(size(keys, 2)) if positions is None else positions
         heads = self._place(keys, positions), self._heads(self.value_dense, value, packing)
-        return KVCache(*(reshape(x, (sizes(x)[0] * self.num_heads, *sizes(x)[2:])) for x in heads))
+        return KVCache(*(reshape(x, (product(sizes(x)[0], self.num_heads), *sizes(x)[2:])) for x in heads))
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """Returns a cache of zeros for self-attention over at most `length` steps."""

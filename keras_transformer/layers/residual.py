@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.ops.sizes import keep_sizes
 
 
@@ -31,7 +32,7 @@ class Residual(keras.layers.Layer):
         self.epsilon = epsilon
         self.dropout = dropout
         self.supports_masking = True
-        self.norm = keras.layers.LayerNormalization(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
+        self.norm = LayerNormalization(epsilon, dtype=self.dtype_policy, name="norm")
         self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape, sublayer_outputs_shape=None):

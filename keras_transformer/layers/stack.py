@@ -3,10 +3,12 @@
 import keras
 
 from keras_transformer.layers.block import join_outputs
+from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
 from keras_transformer.ops.rematerialisation import rematerialized_call
+from keras_transformer.ops.sizes import keep_sizes
 from keras_transformer.ops.values import check_dense
 
 _LAYER_ARGUMENTS = ("name", "dtype", "trainable", "autocast")
@@ -70,7 +72,7 @@ class TransformerStack(keras.layers.Layer):
         ]
         self.norm = None
         if first.normalize_first:
-            self.norm = keras.layers.LayerNormalization(epsilon=first.epsilon, dtype=self.dtype_policy, name="norm")
+            self.norm = LayerNormalization(first.epsilon, dtype=self.dtype_policy, name="norm")
 
     def build(self, inputs_shape, **memory_shape):
         for block in self.blocks:
@@ -97,6 +99,7 @@ class TransformerStack(keras.layers.Layer):
         mask = masks.attached_mask(inputs, mask, inputs_mask)
         packing = self._packing(inputs, mask) if cache is None else None
         twice = self.remat and training and cache is None and not return_attention_scores
+        cache = None if cache is None else tuple(keras.tree.map_structure(keep_sizes, each, cache[0]) for each in cache)
         x, scores, caches = inputs if packing is None else packing.pack(inputs), [], []
         for i, block in enumerate(self.blocks):
             where = {"inputs_mask": mask, "packing": packing} if cache is None else {"cache": cache[i]}

@@ -8,7 +8,8 @@ from keras import ops
 
 from keras_transformer.ops import masks
 from keras_transformer.ops.precision import at_least_float32
-from keras_transformer.ops.sizes import keep_sizes, reshape, sizes, transpose
+from keras_transformer.ops.rows import is_row, row_matmul, row_softmax
+from keras_transformer.ops.sizes import keep_sizes, product, reshape, size, sizes, transpose
 
 MASKED_SCORE = -1e9  # Finite: a row of -inf would be NaN after the softmax.
 
@@ -35,17 +36,21 @@ def dot_product_attention(
     return attend(attention_scores(query, key), value, mask, dropout)
 
 
-def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None = None) -> tuple[Any, Any]:
-    """Computes outputs and weights from scores `[B, N, T, S]`, float32 or float64; see `dot_product_attention`."""
-    if mask is None:
-        weights = softmax(scores)
-    else:
+def attend(
+    scores: Any, value: Any, mask: Any = None, dropout: Callable | None = None, every_query_sees: bool = False
+) -> tuple[Any, Any]:
+    """Computes outputs and weights from scores `[B, N, T, S]`, float32 or float64; see `dot_product_attention`.
+
+    With `every_query_sees`, the mask is known to hide no query from all keys.
+    """
+    if mask is not None:
         mask = mask if len(mask.shape) == 4 else ops.expand_dims(mask, 1)
-        weights = softmax(ops.where(mask, scores, MASKED_SCORE))
+        scores = keep_sizes(ops.where(mask, scores, MASKED_SCORE), scores)
+    weights = softmax(scores)
     shown = ops.cast(weights, value.dtype)
     shown = keep_sizes(shown if dropout is None else dropout(shown), scores)
     output = _matmul(shown, value)
-    if mask is not None:
+    if mask is not None and not every_query_sees:
         visible = masks.visible_rows(mask)
         weights = ops.where(visible, weights, ops.zeros((), weights.dtype))
         output = keep_sizes(ops.where(visible, output, ops.zeros((), output.dtype)), output)
@@ -54,7 +59,7 @@ def attend(scores: Any, value: Any, mask: Any = None, dropout: Callable | None =
 
 def attention_scores(query: Any, key: Any) -> Any:
     """Computes scores `[B, N, T, S]`, float32 or float64: dot products divided by the root of the head's width."""
-    return at_least_float32(_matmul(widened(scaled(query)), transpose(widened(key), (0, 2, 1))))
+    return at_least_float32(_matmul(widened(scaled(query)), widened(key), transpose_y=True))
 
 
 def scaled(query: Any) -> Any:
@@ -71,11 +76,17 @@ def widened(x: Any) -> Any:
 
 def softmax(scores: Any) -> Any:
     """Computes the softmax over the last axis, without Keras's warning about an axis of one element."""
-    return ops.exp(scores - scores) if scores.shape[-1] == 1 else ops.softmax(scores)
+    if scores.shape[-1] == 1:
+        return ops.exp(scores - scores)
+    return keep_sizes(row_softmax(scores) if is_row(scores) else ops.softmax(scores), scores)
 
 
-def _matmul(x, y):
-    """Multiplies `[B, N, T, *]` by `[B * N, *, M]` to `[B, N, T, M]`."""
+def _matmul(x, y, transpose_y=False):
+    """Multiplies `[B, N, T, *]` by `[B * N, *, M]`, or by the transpose of `[B * N, M, *]`, to `[B, N, T, M]`."""
     batch, heads, steps, width = sizes(x)
-    product = ops.matmul(ops.reshape(x, (batch * heads, steps, width)), y)
-    return reshape(product, (batch, heads, steps, sizes(y)[-1]))
+    x = reshape(x, (product(batch, heads), steps, width))
+    if is_row(x):
+        outputs = row_matmul(x, y, transpose_y)
+    else:
+        outputs = ops.matmul(x, transpose(y, (0, 2, 1)) if transpose_y else y)
+    return reshape(outputs, (batch, heads, steps, size(y, 1 if transpose_y else 2)))

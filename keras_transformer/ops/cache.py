@@ -4,6 +4,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
+from keras_transformer.ops.sizes import keep_sizes, product, quotient, reshape, size, sizes, stacked
+
 
 class KVCache(NamedTuple):
     """Projected keys and values of one attention layer, `[B * N, S, H]`, zeros beyond the written steps.
@@ -25,11 +27,12 @@ class BlockCache(NamedTuple):
 
 def write(cache: KVCache, key: Any, value: Any, index: Any) -> KVCache:
     """Writes the keys and values `[B * N, T, H]` of new steps at position `index` of the step axis."""
-    start = (0, index, 0)
-    return KVCache(
-        ops.slice_update(cache.key, start, ops.cast(key, cache.key.dtype)),
-        ops.slice_update(cache.value, start, ops.cast(value, cache.value.dtype)),
-    )
+    start = stacked(0, index, 0) if hasattr(key, "graph") else (0, index, 0)
+    return KVCache(*(keep_sizes(_updated(old, new, start), old) for old, new in zip(cache, (key, value))))
+
+
+def _updated(old, new, start):
+    return ops.slice_update(old, start, ops.cast(new, old.dtype))
 
 
 def check_writing(cache: KVCache, index: Any, query: Any, num_heads: int, attention_mask: Any) -> None:
@@ -48,14 +51,25 @@ def check_writing(cache: KVCache, index: Any, query: Any, num_heads: int, attent
         )
 
 
-def fold_beams(x: Any, cache: KVCache, num_heads: int, attention_mask: Any = None) -> Any:
+def count_beams(query: Any, cache: KVCache, num_heads: int, attention_mask: Any, writes: bool) -> Any:
+    """Returns K, how many times the rows of a cache those of a query `[B * K, T, D]` are: an integer if it is known."""
+    if attention_mask is None and writes:
+        return 1  # See `check_writing`.
+    steps, folded = query.shape[1], None if attention_mask is None else attention_mask.shape[-2]
+    if isinstance(steps, int) and isinstance(folded, int) and folded > steps > 0:  # A size of 1 may broadcast.
+        return folded // steps
+    rows, sentences = size(query, 0), quotient(size(cache.key, 0), num_heads)
+    if isinstance(sentences, int) and not sentences:
+        return 1
+    return quotient(rows, sentences)
+
+
+def fold_beams(x: Any, beams: Any) -> Any:
     """Reshapes beams `[B * K, T, D]` to `[B, K * T, D]`: the K beams of a sentence become steps of one row."""
-    if x is None:
-        return None
-    sentences, steps = ops.shape(cache.key)[0] // num_heads, -1
-    if isinstance(sentences, int) and not sentences:  # Without rows, only the mask tells K.
-        steps = max(x.shape[1] or 1, 1 if attention_mask is None else attention_mask.shape[-2] or 1)
-    return ops.reshape(x, (sentences, steps, x.shape[-1]))
+    if x is None or (isinstance(beams, int) and beams == 1):
+        return x
+    rows, steps, width = sizes(x)
+    return reshape(x, (quotient(rows, beams), product(steps, beams), width))
 
 
 def unfold_beams(weights: Any, rows: Any, steps: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.ops.once import once
 from keras_transformer.ops.values import known_values
 
 
@@ -24,14 +25,22 @@ def causal_mask(query_steps: Any, key_steps: Any, offset: Any = 0, beams: Any = 
     return ops.expand_dims(ahead <= 0, 0)
 
 
+@once
 def query_positions(steps: Any, offset: Any = 0, beams: Any = 1) -> Any:
     """Returns the positions of query steps in their sequences, int32 `[T]`; see `causal_mask`."""
-    return ops.arange(steps, dtype="int32") % (steps // beams) + ops.cast(offset, "int32")
+    own = ops.arange(steps, dtype="int32")
+    return (own if _one(beams) else own % (steps // beams)) + ops.cast(offset, "int32")
 
 
+@once
 def key_positions(steps: Any, beams: Any = 1) -> Any:
     """Returns the positions of key steps in their sequences, int32 `[S]`; see `causal_mask`."""
-    return ops.arange(steps, dtype="int32") // beams
+    positions = ops.arange(steps, dtype="int32")
+    return positions if _one(beams) else positions // beams
+
+
+def _one(beams):
+    return isinstance(beams, int) and beams == 1
 
 
 def merge(*masks: Any) -> Any:
@@ -39,8 +48,35 @@ def merge(*masks: Any) -> Any:
     merged = None
     for mask in masks:
         if mask is not None:
-            merged = mask if merged is None else ops.logical_and(merged, mask)
+            merged = mask if merged is None else _both(merged, mask)
     return merged
+
+
+@once
+def _both(mask, other):
+    return ops.logical_and(mask, other)
+
+
+@once
+def for_all_queries(padding: Any) -> Any:
+    """Converts a padding mask `[B, S]` to `[B, 1, 1, S]`."""
+    return ops.expand_dims(padding, (1, 2))  # LiteRT has no slice that adds axes.
+
+
+@once
+def seen_by_any_head(visible: Any) -> Any:
+    """Reduces `[B, N, T, 1]` to `[B, T, 1]`."""
+    return ops.any(visible, axis=1)
+
+
+@once
+def rule(key_positions: Any, positions: Any, causal: bool, window: int | None) -> Any:
+    """Returns the mask `[1, 1, T, S]` of a causal rule, of a window, or of both."""
+    ahead = ops.expand_dims(key_positions, 0) - ops.expand_dims(positions, 1)
+    hidden = [ahead <= 0] if causal else []
+    if window is not None:
+        hidden.append(ops.abs(ahead) < window)
+    return ops.expand_dims(merge(*hidden), (0, 1))
 
 
 def attached_mask(inputs: Any, *explicit: Any) -> Any:
@@ -56,6 +92,7 @@ def attached_mask(inputs: Any, *explicit: Any) -> Any:
     return getattr(inputs, "_keras_mask", None)
 
 
+@once
 def visible_rows(mask: Any) -> Any:
     """Reduces a mask `[..., T, S]` to `[..., T, 1]`, True for queries that see at least one key."""
     return ops.any(mask, axis=-1, keepdims=True)
@@ -85,7 +122,12 @@ def attention_mask(mask: Any, shape: tuple) -> Any:
         mask = ops.cast(mask, "bool")
     mask = ops.convert_to_tensor(mask)
     missing = {2: (0, 1), 3: (1,), 4: ()}[len(mask.shape)]
-    return ops.expand_dims(mask, missing) if missing else mask
+    return _with_axes(mask, missing) if missing else mask
+
+
+@once
+def _with_axes(mask, axes):
+    return ops.expand_dims(mask, axes)
 
 
 def check_mask(name: str, mask: Any, *expected: tuple) -> None:

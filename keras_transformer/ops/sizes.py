@@ -5,8 +5,11 @@ from typing import Any
 
 from keras import ops
 
+from keras_transformer.ops.once import once
+
 # Attributes of tensors in TensorFlow graphs.
 _SIZES, _FLAT = "keras_transformer_sizes", "keras_transformer_flat"
+_SOURCE = "keras_transformer_source"  # The tensor that a tensor was reshaped from.
 
 
 def sizes(x: Any) -> tuple:
@@ -24,18 +27,65 @@ def sizes(x: Any) -> tuple:
     return known
 
 
+def size(x: Any, axis: int) -> Any:
+    """Returns one size of a tensor: an integer if it is known, else an integer scalar; see `sizes`."""
+    known = x.shape[axis]
+    return known if isinstance(known, int) else sizes(x)[axis]
+
+
 def reshape(x: Any, shape: Sequence) -> Any:
     """Reshapes a tensor to sizes without -1."""
-    outputs = ops.reshape(x, shape)
+    source = getattr(x, _SOURCE, x)
+    outputs = ops.reshape(source, _target(x, shape))
     _remember(outputs, _SIZES, tuple(shape), *shape)
+    _remember(outputs, _SOURCE, source, source)
     return outputs
+
+
+def _target(x, shape):
+    """Returns the argument of `ops.reshape`, in a TensorFlow graph a tensor that is made once, if possible constant."""
+    if not hasattr(x, "graph"):
+        return tuple(shape)
+    known = [size for size in shape if isinstance(size, int)]
+    if len(shape) - len(known) <= 1 and 0 not in known:
+        shape = [size if isinstance(size, int) else -1 for size in shape]
+    return stacked(*shape)
+
+
+@once
+def stacked(*values: Any) -> Any:
+    """Returns int32 numbers, of which some may be tensors, as one tensor."""
+    if all(isinstance(value, int) for value in values):
+        return ops.convert_to_tensor(values, "int32")
+    return ops.stack([ops.cast(value, "int32") for value in values])
+
+
+@once
+def product(size: Any, other: Any) -> Any:
+    """Multiplies two sizes."""
+    return size * other
+
+
+@once
+def quotient(size: Any, divisor: Any) -> Any:
+    """Divides a size by one of its divisors."""
+    return size if isinstance(divisor, int) and divisor == 1 else size // divisor
 
 
 def transpose(x: Any, axes: Sequence[int]) -> Any:
     """Permutes the axes of a tensor."""
-    outputs, known = ops.transpose(x, axes), sizes(x)
+    known = sizes(x)
+    if any(isinstance(known[axis], int) and known[axis] == 1 for axis in axes) and _keeps_order(known, axes):
+        return reshape(x, tuple(known[axis] for axis in axes))
+    outputs = ops.transpose(x, axes)
     _remember(outputs, _SIZES, tuple(known[axis] for axis in axes), *known)
     return outputs
+
+
+def _keeps_order(known, axes):
+    """Returns whether the axes that have more than one element, or may have, are in order."""
+    moved = [axis for axis in axes if not isinstance(known[axis], int) or known[axis] != 1]
+    return moved == sorted(moved)
 
 
 def keep_sizes(outputs: Any, inputs: Any) -> Any:
@@ -52,7 +102,9 @@ def flattened(x: Any) -> Any:
         return x
     flat = getattr(x, _FLAT, None)
     if flat is None:
-        flat = ops.reshape(x, (-1, x.shape[-1]))
+        flat = ops.reshape(
+            getattr(x, _SOURCE, x), stacked(-1, x.shape[-1]) if hasattr(x, "graph") else (-1, x.shape[-1])
+        )
         _remember(x, _FLAT, flat, flat)
     return flat
 

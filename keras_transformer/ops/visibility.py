@@ -36,7 +36,9 @@ class Visibility:
             if mask is not None and mask.shape[2] != 1:
                 batch, heads, _, keys = ops.shape(mask)
                 mask = ops.slice(mask, (0, 0, start, 0), (batch, heads, steps, keys))
-        return masks.merge(mask, *(ops.expand_dims(rule, (0, 1)) for rule in self._rules(positions)))
+        if not self.has_rules:
+            return mask
+        return masks.merge(mask, masks.rule(self.key_positions, positions, self.causal, self.window))
 
     def visible_rows(self) -> Any:
         """Returns boolean `[B, N, T, 1]`, True at queries that see at least one key; None if all do."""
@@ -60,13 +62,6 @@ class Visibility:
     def every_query_sees(self) -> bool:
         """Whether each query is certain to see a key, as no causal rule hides the first one."""
         return self.mask is None and self.window is None
-
-    def _rules(self, positions):
-        ahead = ops.expand_dims(self.key_positions, 0) - ops.expand_dims(positions, 1)
-        if self.causal:
-            yield ahead <= 0
-        if self.window is not None:
-            yield ops.abs(ahead) < self.window
 
 
 def _extended(x, size, axis):

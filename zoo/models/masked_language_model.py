@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.dense import Dense
+from keras_transformer.layers.normalization import LayerNormalization
 from zoo.config import EncoderConfig
 from zoo.models.encoder_model import EncoderModel
 
@@ -32,7 +33,7 @@ class MaskedLanguageModel(EncoderModel):
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
         self.transform = Dense(config.hidden_dim, "gelu", dtype=policy, name="transform")
-        self.norm = keras.layers.LayerNormalization(epsilon=config.epsilon, dtype=policy, name="norm")
+        self.norm = LayerNormalization(config.epsilon, dtype=policy, name="norm")
 
     def build(self, inputs_shape=None):
         vectors = (None, None, self.config.hidden_dim)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_transformer.layers.normalization import LayerNormalization
 from zoo.config import SpanParserConfig
 from zoo.models.encoder_model import WordModel
 
@@ -39,7 +40,7 @@ class SpanParser(WordModel):
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
         self.boundary_projection = keras.layers.Dense(config.span_dim, dtype=policy, name="boundary_projection")
-        self.span_norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype=policy, name="span_norm")
+        self.span_norm = LayerNormalization(dtype=policy, name="span_norm")
         self.head = keras.layers.Dense(config.num_labels, dtype=policy, name="head")
         self.tag_head = keras.layers.Dense(config.num_tags, dtype=policy, name="tag_head")
 

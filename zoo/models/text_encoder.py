@@ -5,6 +5,7 @@ from keras import ops
 
 from keras_transformer import Encoder, LearnedPositionalEncoding, PositionalEncoding, TokenEmbedding
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.ops import masks
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, EncoderConfig
@@ -48,9 +49,7 @@ class TextEncoder(keras.layers.Layer):
         if config.num_segments:
             self.segments = TokenEmbedding(config.num_segments, config.hidden_dim, **table, name="segments")
         if config.bert_embeddings:
-            self.embedding_norm = keras.layers.LayerNormalization(
-                epsilon=config.epsilon, **named, name="embedding_norm"
-            )
+            self.embedding_norm = LayerNormalization(config.epsilon, **named, name="embedding_norm")
         self.embedding_dropout = Dropout(config.dropout, **named, name="embedding_dropout")
         self.encoder = Encoder(config.num_layers, **config.block_arguments(), **named, name="encoder")
 

@@ -1,0 +1,34 @@
+"""Layer normalisation in few operations."""
+
+import keras
+from keras import ops
+
+from keras_transformer.ops.precision import at_least_float32
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class LayerNormalization(keras.layers.LayerNormalization):
+    """`keras.layers.LayerNormalization` over the last axis, in half the operations.
+
+        y = (x - mean(x)) / sqrt(var(x) + epsilon) * gamma + beta
+
+    (Ba et al. 2016.) As in Keras, half precision is normalised in float32.
+
+    Args:
+        epsilon: Added to the variance.
+    """
+
+    def __init__(self, epsilon: float = 1e-6, **kwargs):
+        super().__init__(epsilon=epsilon, **kwargs)
+
+    def call(self, inputs):
+        x = at_least_float32(inputs)
+        centred = x - ops.mean(x, axis=-1, keepdims=True)
+        variance = ops.mean(ops.square(centred), axis=-1, keepdims=True)
+        scale = ops.rsqrt(variance + self.epsilon)
+        outputs = centred * (scale * ops.cast(self.gamma, x.dtype)) + ops.cast(self.beta, x.dtype)
+        return ops.cast(outputs, self.compute_dtype)
+
+    def get_config(self):
+        base = keras.layers.Layer.get_config(self)
+        return {**base, "epsilon": self.epsilon}
