@@ -11,6 +11,7 @@ from keras_transformer.decoding.hypotheses import IMPOSSIBLE, Hypotheses, Step
 from keras_transformer.decoding.loop import search_loop
 from keras_transformer.decoding.repetition import check_repeats, extend_runs, is_loop, no_runs
 from keras_transformer.ops.gather import gather
+from keras_transformer.ops.sizes import product, reshape, row_starts, size, sizes
 
 
 class _Beams(NamedTuple):
@@ -124,12 +125,10 @@ def beam_search(
         if end_id is None:
             ended, admitted = extended, last
         else:
-            tokens = ops.full_like(beams.tokens, end_id)
-            log_probs = candidates.log_probs_of(logits, normalizer, ops.reshape(tokens, (-1,)))
-            ended = _Beams(
-                tokens=tokens,
+            log_probs = ops.maximum(logits[:, end_id] - normalizer, hypotheses.LEAST_LOG_PROB)
+            ended = beams._replace(
                 ids=hypotheses.write_token(beams.ids, end_id, index),
-                log_probs=beams.log_probs + ops.reshape(log_probs, ops.shape(beams.log_probs)),
+                log_probs=beams.log_probs + reshape(log_probs, sizes(beams.log_probs)),
             )
             admitted = ops.logical_or(ended.log_probs >= extended.log_probs[:, -1:], last)
         finished = _finish(ended, admitted, search.finished, index + 1, length_penalty)
@@ -190,26 +189,26 @@ def _finish(ended, admitted, finished, length, alpha):
         lengths=ops.zeros_like(log_probs, dtype="int32") + length,
     )
     both = Hypotheses(*(ops.concatenate(pair, axis=1) for pair in zip(finished, ended)))
-    _, best = candidates.first_k(both.scores, finished.scores.shape[1])
-    rows = _rows(best, both.scores.shape[1])
-    return Hypotheses(*(_select(tensor, rows, old) for tensor, old in zip(both, finished)))
+    batch, count = sizes(finished.scores)
+    _, best = candidates.first_k(both.scores, count)
+    rows = _rows(best, batch, both.scores.shape[1])
+    return Hypotheses(*(_select(tensor, rows, (batch, *sizes(old)[1:])) for tensor, old in zip(both, finished)))
 
 
 def _extend(beams, log_probs, token_ids, index):
     """Returns the K most probable extensions of the beams by candidates `[B * K, C]`, and the rows that they extend."""
-    batch, beam_size = ops.shape(beams.log_probs)
+    batch, beam_size = sizes(beams.log_probs)
     count = log_probs.shape[-1]
-    log_probs = ops.reshape(log_probs, (batch, beam_size, count)) + beams.log_probs[:, :, None]
-    best_log_probs, best = candidates.first_k(ops.reshape(log_probs, (batch, beam_size * count)), beam_size)
+    log_probs = reshape(log_probs, (batch, beam_size, count)) + ops.expand_dims(beams.log_probs, 2)
+    best_log_probs, best = candidates.first_k(reshape(log_probs, (batch, beam_size * count)), beam_size)
     best = ops.cast(best, "int32")  # Torch counts in int64.
-    rows = _rows(best // count, beam_size)
-    tokens = gather(ops.reshape(token_ids, (-1,)), _rows(best, beam_size * count))
-    ids = _select(beams.ids, rows, beams.ids)
-    tokens = ops.reshape(tokens, (batch, beam_size))
+    rows = _rows(best // count, batch, beam_size)
+    tokens = reshape(gather(ops.reshape(token_ids, (-1,)), _rows(best, batch, beam_size * count)), (batch, beam_size))
+    ids = _select(beams.ids, rows, sizes(beams.ids))
     ids = hypotheses.write_token(ids, tokens, index)
     runs = beams.runs
     if not isinstance(runs, tuple):
-        runs = extend_runs(_select(runs, rows, runs), ids, tokens, index)
+        runs = extend_runs(_select(runs, rows, sizes(runs)), ids, tokens, index)
     return _Beams(tokens, ids, best_log_probs, runs), rows
 
 
@@ -221,16 +220,15 @@ def _done(beams, finished, length, limits, alpha):
     return ops.logical_or(length >= limits, finished.scores[:, -1] >= reachable)
 
 
-def _rows(positions, size):
+def _rows(positions, batch, size):
     """Converts positions `[B, K]` within sentences of `size` rows to row numbers `[B * K]`."""
-    batch = ops.shape(positions)[0]
-    return ops.reshape(positions + ops.arange(batch, dtype="int32")[:, None] * size, (-1,))
+    return ops.reshape(positions + ops.expand_dims(row_starts(batch, size), 1), (-1,))
 
 
-def _select(tensor, rows, like):
-    """Selects rows of a tensor `[B, M, ...]`, counted over both axes, in the shape of `like`."""
-    flat = ops.reshape(tensor, (-1, *ops.shape(tensor)[2:]))
-    return ops.reshape(gather(flat, rows), ops.shape(like))
+def _select(tensor, rows, shape):
+    """Selects rows of a tensor `[B, M, ...]`, counted over both axes, as a tensor of `shape`, `[B, K, ...]`."""
+    flat = reshape(tensor, (product(size(tensor, 0), tensor.shape[1]), *shape[2:]))
+    return reshape(gather(flat, rows), shape)
 
 
 def _check(beam_size, num_return, alpha):

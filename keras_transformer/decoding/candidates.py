@@ -8,6 +8,8 @@ from keras import ops
 
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE, LEAST_LOG_PROB
 from keras_transformer.ops.gather import gather
+from keras_transformer.ops.sizes import row_starts
+from keras_transformer.ops.sizes import size as size_of
 
 
 def log_normalizer(logits: Any) -> Any:
@@ -60,7 +62,7 @@ def top_k(x: Any, k: int) -> tuple[Any, Any]:
     groups = ops.reshape(x, (-1, size // group, group))
     _, best = first_k(ops.max(groups, axis=-1), k)
     best = ops.sort(ops.cast(best, "int32"), axis=-1)  # Ties go to the first index, hence in the order of the groups.
-    first = ops.arange(ops.shape(x)[0], dtype="int32")[:, None] * (size // group)
+    first = ops.expand_dims(row_starts(size_of(x, 0), size // group), 1)
     members = gather(ops.reshape(groups, (-1, group)), ops.reshape(best + first, (-1,)))
     values, positions = first_k(ops.reshape(members, (-1, k * group)), k)
     positions = ops.cast(positions, "int32")
@@ -69,9 +71,11 @@ def top_k(x: Any, k: int) -> tuple[Any, Any]:
 
 def pick(x: Any, positions: Any) -> Any:
     """Returns `x[r, positions[r]]` for x `[rows, C]` and int32 positions `[rows]` or `[rows, k]`."""
-    first = ops.arange(ops.shape(x)[0], dtype="int32") * x.shape[-1]
-    positions = positions + (first if len(positions.shape) == 1 else first[:, None])
-    taken = gather(ops.reshape(x, (-1,)), positions)
+    first = row_starts(size_of(x, 0), x.shape[-1])
+    places = positions + (first if len(positions.shape) == 1 else ops.expand_dims(first, 1))
+    taken = gather(ops.reshape(x, (-1,)), places)
+    if taken.shape == positions.shape:
+        return taken
     return ops.reshape(taken, ops.shape(positions))  # JAX forgets the shape where there are no rows.
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.decoding.hypotheses import Hypotheses
+from keras_transformer.ops.sizes import reshape, sizes
 from keras_transformer.ops.values import assert_in_graph, known_values, value_checks_enabled
 
 _EXPECTED = "`step` must return logits that are numbers, or -inf for some tokens of a row."
@@ -29,7 +30,7 @@ def add_failures(finished: Hypotheses, normalizer: Any, counted: Any, index: Any
     """
     if not value_checks_enabled():
         return finished
-    failed = ops.logical_and(unusable(ops.reshape(normalizer, ops.shape(counted))), counted)
+    failed = ops.logical_and(unusable(reshape(normalizer, sizes(counted))), counted)
     failed = ops.any(failed, axis=-1, keepdims=True)
     scores = ops.where(failed, float("inf"), finished.scores)
     return finished._replace(scores=scores, lengths=ops.where(failed, index + 1, finished.lengths))

@@ -19,6 +19,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.ops.gather import gather
+from keras_transformer.ops.sizes import numbers, size
 from keras_transformer.ops.values import known_values, trusted_ids
 
 Step = Callable[[Any, Any, Any], tuple[Any, Any]]
@@ -194,7 +195,7 @@ def _map(of_beams, of_sentences, state):
 
 def write_token(ids: Any, token_ids: Any, index: Any) -> Any:
     """Writes `token_ids [...]` (or one integer) to `ids [..., L]` at position `index`."""
-    here = ops.equal(ops.arange(ops.shape(ids)[-1], dtype="int32"), index)
+    here = ops.equal(numbers(size(ids, -1)), index)
     token_ids = ops.cast(token_ids, "int32")
     return ops.where(here, token_ids[..., None] if len(token_ids.shape) else token_ids, ids)
 

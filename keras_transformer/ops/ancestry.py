@@ -9,6 +9,8 @@ from typing import Any
 
 from keras import ops
 
+from keras_transformer.ops.sizes import keep_sizes, numbers, product, quotient, reshape, sizes
+
 
 def no_ancestors(rows: int, length: int) -> Any:
     """Returns slots, int32 `[B * K, L]`, of hypotheses without steps."""
@@ -17,11 +19,13 @@ def no_ancestors(rows: int, length: int) -> Any:
 
 def add_step(ancestors: Any, index: Any, num_beams: int) -> Any:
     """Returns slots `[B * K, L]` in which step `index` of every beam is in its own slot."""
-    own = ops.arange(ops.shape(ancestors)[0], dtype="int32") % num_beams
-    return ops.where(ops.equal(ops.arange(ops.shape(ancestors)[1], dtype="int32"), index), own[:, None], ancestors)
+    rows, length = sizes(ancestors)
+    own = ops.expand_dims(numbers(rows) % num_beams, 1)
+    return keep_sizes(ops.where(ops.equal(numbers(length), index), own, ancestors), ancestors)
 
 
 def visible_slots(ancestors: Any, num_beams: int) -> Any:
     """Returns the attention mask `[B, K, L * K]` of each beam over the slots of its sentence, True at its own past."""
-    seen = ops.equal(ancestors[:, :, None], ops.arange(num_beams, dtype="int32"))
-    return ops.reshape(seen, (-1, num_beams, ops.shape(ancestors)[1] * num_beams))
+    rows, length = sizes(ancestors)
+    seen = ops.equal(ops.expand_dims(ancestors, 2), numbers(num_beams))
+    return reshape(seen, (quotient(rows, num_beams), num_beams, product(length, num_beams)))

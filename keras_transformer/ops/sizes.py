@@ -61,6 +61,18 @@ def stacked(*values: Any) -> Any:
 
 
 @once
+def numbers(count: Any) -> Any:
+    """Returns the int32 numbers from 0 to `count - 1`."""
+    return ops.arange(count, dtype="int32")
+
+
+@once
+def row_starts(rows: Any, width: Any) -> Any:
+    """Returns the places `[rows]` at which the rows of a flattened `[rows, width]` start."""
+    return numbers(rows) * width
+
+
+@once
 def product(size: Any, other: Any) -> Any:
     """Multiplies two sizes."""
     return size * other
