@@ -1,4 +1,4 @@
-"""One sentence at a time: the translator's plain graph and its searches compiled by XLA.
+"""One sentence at a time: the translator's plain graph, its searches compiled by XLA, and those compiled as needed.
 
     python benchmarks/latency.py --checkpoint translation/multi30k-en-de --texts captions.en
 
@@ -23,11 +23,12 @@ def main():
     parser.add_argument("--together", type=int, default=500, help="sentences translated in one call")
     options = parser.parse_args()
     texts = [*read_lines(options.texts)]
-    plain, compiled = zoo.load(options.checkpoint), zoo.load(options.checkpoint)
-    compiled.jit_compile = True
+    translators = {name: zoo.load(options.checkpoint) for name in ("graph", "XLA", "auto")}
+    for translator, jit_compile in zip(translators.values(), (False, True, "auto")):
+        translator.jit_compile = jit_compile
     for beam_size in options.beam_sizes:
-        for name, translator in (("graph", plain), ("XLA", compiled)):
-            warm_up = seconds(translator.warm_up, 1, 1, beam_size)
+        for name, translator in translators.items():
+            warm_up = 0.0 if name == "auto" else seconds(translator.warm_up, 1, 1, beam_size)
             alone = [seconds(translator.translate, [text], beam_size) for text in texts[: options.alone]]
             together = [seconds(translator.translate, texts[: options.together], beam_size) for _ in range(3)]
             print(

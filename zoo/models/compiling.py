@@ -4,11 +4,16 @@ from collections.abc import Callable
 
 import keras
 
+from zoo.models.auto_compile import AutoCompiled
 
-def compile_function(model: keras.Model, function: Callable, jit_compile: bool = False) -> Callable:
+
+def compile_function(
+    model: keras.Model, function: Callable, jit_compile: bool | str = False, pad: Callable | None = None
+) -> Callable:
     """Compiles `function(*tensors)`, which reads the variables of `model` but changes none.
 
-    TensorFlow traces one graph for all batch sizes and lengths or, with `jit_compile`, compiles each shape by XLA. JAX
+    TensorFlow traces one graph for all batch sizes and lengths; with `jit_compile` it compiles each shape by XLA, with
+    "auto" in the background and only shapes that repeat, see `zoo.models.auto_compile.AutoCompiled` for `pad`. JAX
     always compiles each shape and receives the variables as arguments, so that weights assigned later take effect.
     Torch runs the function uncompiled.
     """
@@ -16,6 +21,8 @@ def compile_function(model: keras.Model, function: Callable, jit_compile: bool =
     if backend == "tensorflow":
         from zoo.tf.graphs import graph_function
 
+        if jit_compile == "auto":
+            return AutoCompiled(graph_function(function), graph_function(function, jit_compile=True), pad)
         return graph_function(function, jit_compile)
     if backend == "jax":
         return _jax_function(model, function)

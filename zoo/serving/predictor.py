@@ -40,7 +40,7 @@ class Predictor:
         model_class, config_class: Classes of the model and of its configuration.
         settings: Arguments of the constructor that are attributes of the same name, decide answers, and are saved.
         fixed_settings: Settings that are the same for all predictors of the class, and tell it from others of its task.
-        jit_compile: Whether XLA compiles the functions of the model, as always on JAX.
+        jit_compile: Whether XLA compiles the functions of the model, as always on JAX; "auto" where it pays.
         split: Splits a batch of a corpus into what the model reads and what it predicts: `batch -> (inputs, labels)`.
         pad_label: Label of padding, which has no weight in the loss.
     """
@@ -50,7 +50,7 @@ class Predictor:
     config_class: type
     settings: tuple[str, ...] = ()
     fixed_settings: Mapping[str, Any] = {}
-    jit_compile: bool = False
+    jit_compile: bool | str = False
     split: Callable[[Batch], tuple[Batch, Any]] = staticmethod(split_labels)
     pad_label: int = NO_LABEL
 
@@ -84,7 +84,7 @@ class Predictor:
         """Encodes texts and what the model has to predict for them; the arguments differ between tasks."""
         raise NotImplementedError
 
-    def compiled(self, function: Callable, jit_compile: bool = False, **options: Any) -> Callable:
+    def compiled(self, function: Callable, jit_compile: bool | str = False, **options: Any) -> Callable:
         """Compiles the method `function(*tensors, **options)`, which reads the model, once for the same options.
 
         See `zoo.models.compiling.compile_function`.
@@ -95,13 +95,21 @@ class Predictor:
             def run(*tensors):
                 return function(*tensors, **options)
 
-            self._compiled[key] = compile_function(self.model, run, jit_compile)
+            self._compiled[key] = compile_function(self.model, run, jit_compile, self.pad_inputs)
         return self._compiled[key]
 
     def rounded(self, size: int, least: int = 1) -> int:
         """Rounds a size up to a power of two, at least `least`, where each shape is compiled separately."""
-        few_shapes = self.jit_compile or keras.backend.backend() == "jax"
-        return next_power_of_two(max(least, size)) if few_shapes else size
+        return next_power_of_two(max(least, size)) if self.few_shapes else size
+
+    @property
+    def few_shapes(self) -> bool:
+        """Whether each shape is compiled separately, so that there must be few."""
+        return self.jit_compile is True or keras.backend.backend() == "jax"
+
+    def pad_inputs(self, *arrays: Any) -> tuple:
+        """Pads inputs of a function that is compiled with `jit_compile="auto"` to few shapes."""
+        raise NotImplementedError
 
     @classmethod
     def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":

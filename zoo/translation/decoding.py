@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from keras import ops
 
 from keras_transformer.decoding import Hypotheses
-from zoo.corpora.batching import length_sorted_chunks, original_order
+from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, original_order
 from zoo.serving.predictor import MIN_WIDTH, Progress
 from zoo.text.checks import check_texts
 from zoo.text.copied import is_copied
@@ -48,6 +49,14 @@ def decode_texts(
         candidates[i] = found
     remaining = iter(candidates)
     return [join_segments(parts, [next(remaining) for _ in parts], Translation) for parts in segments]
+
+
+def pad_search_inputs(source: np.ndarray, limits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pads ids `[B, S]` and maximum lengths `[B]` of a search to sizes that are powers of two, S at least MIN_WIDTH."""
+    rows, width = source.shape
+    more_rows = next_power_of_two(rows) - rows
+    more_steps = next_power_of_two(max(MIN_WIDTH, width)) - width
+    return np.pad(source, ((0, more_rows), (0, more_steps))), np.pad(limits, (0, more_rows), constant_values=1)
 
 
 def _decode_chunk(translator, rows, search):

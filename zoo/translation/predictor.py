@@ -20,7 +20,7 @@ from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
 from zoo.text.checks import check_same_length, check_texts
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, AlignmentHeads, align_words, attention_function, check_heads
-from zoo.translation.decoding import decode_texts
+from zoo.translation.decoding import decode_texts, pad_search_inputs
 from zoo.translation.search_options import search_options
 from zoo.translation.segments import Translation
 
@@ -36,8 +36,9 @@ class Translator(Predictor):
         max_source_tokens: Longer sentences are split into segments.
         beam_size, length_penalty: Defaults of all searches. They are attributes, and saved with the checkpoint.
         batch_tokens: Maximum number of source positions, over all beams, in one call of the model.
-        jit_compile: Whether XLA compiles the search, as always on JAX, which speeds up services for short texts. The
-            first batch of each shape takes seconds, so batches are padded to few shapes; see `warm_up`.
+        jit_compile: Whether XLA compiles the search, as always on JAX, which speeds up services for short texts. True:
+            the first batch of each shape takes seconds, so batches are padded to few shapes; see `warm_up`. "auto":
+            shapes that repeat are compiled in the background, see `zoo.models.auto_compile`.
         split_sentences: Whether the sentences of a line are translated one by one, as suits a model of sentences.
         max_extra_tokens: Maximum number of tokens by which a translation is longer than its segment.
         max_repeats: How often the same words may follow each other, which ends translations that go round in circles;
@@ -54,7 +55,7 @@ class Translator(Predictor):
         "max_repeats",
         *SEARCH_SETTINGS,
     )
-    split, pad_label = staticmethod(teacher_forced), PAD_ID
+    split, pad_label, pad_inputs = staticmethod(teacher_forced), PAD_ID, staticmethod(pad_search_inputs)
 
     def __init__(
         self,
@@ -63,7 +64,7 @@ class Translator(Predictor):
         card: dict | None = None,
         max_source_tokens: int = 128,
         batch_tokens: int = 4096,
-        jit_compile: bool = False,
+        jit_compile: bool | str = "auto",
         split_sentences: bool = True,
         beam_size: int = 4,
         length_penalty: float = 0.6,
@@ -78,6 +79,8 @@ class Translator(Predictor):
                 f"tokenizer.vocabulary_size={tokenizer.vocabulary_size}. Use those of the same training run."
             )
         super().__init__(model, tokenizer, card)
+        if jit_compile not in (True, False, "auto"):
+            raise ValueError(f"`jit_compile` must be True, False or 'auto'. Received: jit_compile={jit_compile!r}.")
         self.max_source_tokens, self.batch_tokens, self.jit_compile = max_source_tokens, batch_tokens, jit_compile
         self.split_sentences = split_sentences
         self.beam_size, self.length_penalty, self.max_extra_tokens = beam_size, length_penalty, max_extra_tokens
@@ -137,7 +140,7 @@ class Translator(Predictor):
         search, length = self.search(**settings, jit_compile=self.jit_compile), MIN_WIDTH
         while length < 2 * (self.max_source_tokens + 1):
             rows = max(1, min(num_texts, self.batch_tokens // settings["beam_size"] // length))
-            search(*self.search_inputs([[END_ID] * (length - 1)] * rows))
+            getattr(search, "warm_up", search)(*self.search_inputs([[END_ID] * (length - 1)] * rows))
             length *= 2
 
     def sample(
@@ -145,7 +148,7 @@ class Translator(Predictor):
     ) -> list[str]:
         """Samples a translation of each text; see `keras_transformer.decoding.sample` for the arguments."""
         options = {"temperature": temperature, "top_k": top_k, "top_p": top_p, **self._limits()}
-        search = self.compiled(self._run_search, self.jit_compile, name="sample", **options)
+        search = self.compiled(self._run_search, self.jit_compile is True, name="sample", **options)
         generator = keras.random.SeedGenerator(seed)
 
         def seeded(source, limits):  # Random numbers are inputs, so that all seeds share one graph.
@@ -256,7 +259,7 @@ class Translator(Predictor):
         num_return: int = 1,
         beam_size: int | None = None,
         length_penalty: float | None = None,
-        jit_compile: bool = False,
+        jit_compile: bool | str = False,
     ) -> Callable:
         """Returns the compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`, greedy for a beam of 1."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
@@ -280,11 +283,9 @@ class Translator(Predictor):
 
     def search_inputs(self, rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
         """Returns padded ids and maximum lengths of a search for rows of ids without special ids."""
-        # The sizes are powers of two if each shape is compiled separately.
-        source = source_batch(rows, self.rounded(1 + max(map(len, rows)), MIN_WIDTH))
-        source = np.pad(source, ((0, self.rounded(len(rows)) - len(rows)), (0, 0)))
-        lengths = np.count_nonzero(source, axis=1).astype("int32")
-        return source, np.where(lengths, lengths + self.max_extra_tokens, 1)
+        source = source_batch(rows)
+        limits = np.count_nonzero(source, axis=1).astype("int32") + self.max_extra_tokens
+        return self.pad_inputs(source, limits) if self.few_shapes else (source, limits)
 
     def _run_search(self, source, limits, uniforms=None, each_step=None, *, name, extra, max_repeats, **options):
         search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
