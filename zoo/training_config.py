@@ -64,6 +64,8 @@ class TrainingConfig(CheckedConfig):
             markers (`zoo.text.case_markup`).
         split_digits: Whether the pieces of a vocabulary learned from the corpus contain no more than one digit.
         augment: Shares of the pairs that are changed at random, for translation.
+        placeholders: Whether a translator reads and writes placeholders for addresses, telephone numbers and codes, so
+            that they are never changed (`zoo.text.placeholders`). It learns that from those that `augment.copies` adds.
         subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
         token_dropout: Probability of reading the unknown token in place of a token of training text (word dropout:
             Iyyer et al. 2015); 0 for none. This and the next three settings are not for translation.
@@ -101,6 +103,7 @@ class TrainingConfig(CheckedConfig):
     case_markup: bool = False
     split_digits: bool = False
     augment: AugmentConfig = AugmentConfig()
+    placeholders: bool = False
     subword_dropout: float = rate(0.0)
     token_dropout: float = rate(0.0)
     frozen_layers: int = zero_or_more(0)

@@ -16,6 +16,7 @@ from zoo.corpora.numbering import check_repeatable, numbered
 from zoo.corpora.substitution import Substitution
 from zoo.corpora.typos import add_typos
 from zoo.corpora.word_links import WORD, Lexicon, common_cuts
+from zoo.text.placeholders import hide_pair
 from zoo.training_config import AugmentConfig
 
 Pair = tuple[str, str]
@@ -36,11 +37,12 @@ class AugmentedPairs:
             `zoo.translation.data` do, that yields (line, pair); otherwise pairs are numbered from 1.
         config: Shares of the operations.
         seed: Non-negative integer.
+        placeholders: Whether placeholders replace addresses and codes that are on both sides.
     """
 
-    def __init__(self, pairs: Iterable[Pair], config: AugmentConfig, seed: int):
+    def __init__(self, pairs: Iterable[Pair], config: AugmentConfig, seed: int, placeholders: bool = False):
         check_repeatable(pairs)
-        self._pairs, self._config, self._seed = pairs, config, seed
+        self._pairs, self._config, self._seed, self._placeholders = pairs, config, seed, placeholders
         self._pool = _sample(pairs, random.Random(f"{seed}/pool"))
         self._lexicon = Lexicon.learn(self._pool) if config.copies else None
         self._substitution = Substitution.of(self._pool)
@@ -64,7 +66,8 @@ class AugmentedPairs:
             others = [self._substitute(rng.choice(self._pool), rng) for _ in range(rng.choice((1, 1, 2)))]
             pair = tuple(" ".join(side) for side in zip(pair, *others))
         copied = rng.random() < config.copies
-        source, target = self._insert(pair, rng) if copied else pair
+        pair = self._insert(pair, rng) if copied else pair
+        source, target = hide_pair(*pair) if self._placeholders else pair
         if rng.random() < config.quotes:
             source = _QUOTE.sub(lambda found: rng.choice(_QUOTES[found[0]]), source)
         if rng.random() < config.typos:

@@ -18,7 +18,7 @@ class Pretraining(Task):
 
     predictor_class = MaskedEncoder
     scores = {"accuracy": "masked accuracy", "loss": "loss"}
-    unused = ("augment", "token_dropout")
+    unused = ("augment", "placeholders", "token_dropout")
 
     def read(self, recipe, train, dev, log):
         texts, count = [*dev], sum(1 for _ in train)

@@ -69,6 +69,7 @@ class TextService(TranslationService):
             alignments; None for no alignments.
         longest_aligned: Maximum number of tokens of texts and translations that are aligned.
         sentences: Whether the sentences of a line are separate segments.
+        placeholders: Whether placeholders stand for addresses and codes; see `zoo.text.placeholders`.
     """
 
     def __init__(
@@ -80,9 +81,10 @@ class TextService(TranslationService):
         weights_of=None,
         longest_aligned: int = 0,
         sentences: bool = True,
+        placeholders: bool = False,
     ):
         super().__init__(*args)
-        self._longest_aligned = longest_aligned
+        self._longest_aligned, self._placeholders = longest_aligned, placeholders
         self._tokenizer, self._weights_of = tokenizer, weights_of
         self._max_source_tokens, self._chunk_tokens, self._sentences = max_source_tokens, chunk_tokens, sentences
 
@@ -116,9 +118,17 @@ class TextService(TranslationService):
     def _candidates(self, check, segments):
         """Translates segments `[S]`: texts `[S, N]`, the number of each `[S]`, and scores `[S, N]`."""
         copied = tf.strings.regex_full_match(segments, COPIED)
-        found = self._decoded(check, self._tokenizer.source_ids(tf.boolean_mask(segments, ~copied)))
+        sources, kept = tf.boolean_mask(segments, ~copied), None
+        if self._placeholders:
+            from zoo.tf.placeholders import hide, restore
+
+            sources, kept = hide(sources)
+        found = self._decoded(check, self._tokenizer.source_ids(sources))
         ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))
-        texts = tf.reshape(self._tokenizer.decode(ids), (-1, self._num_return))
+        texts = self._tokenizer.decode(ids)
+        if kept is not None:
+            texts = restore(texts, tf.gather(kept, tf.repeat(tf.range(kept.nrows()), self._num_return)))
+        texts = tf.reshape(texts, (-1, self._num_return))
         available = tf.math.count_nonzero(found.lengths, axis=1, dtype=tf.int32)
         searched = tf.where(~copied)
         copies = tf.repeat(segments[:, None], self._num_return, axis=1)

@@ -60,7 +60,7 @@ class Task:
 
     predictor_class: type[Predictor]
     scores: Mapping[str, str]
-    unused: tuple[str, ...] = ("augment",)
+    unused: tuple[str, ...] = ("augment", "placeholders")
     dev_options: Mapping[str, Any] = {}
 
     def read(self, recipe: Recipe, train: Any, dev: Any, log: Log) -> TrainingData:

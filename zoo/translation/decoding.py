@@ -10,6 +10,7 @@ from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, origin
 from zoo.serving.predictor import MIN_WIDTH, Progress
 from zoo.text.checks import check_texts
 from zoo.text.copied import is_copied
+from zoo.text.placeholders import hide, restore
 from zoo.translation.segments import Translation, join_segments, split_text
 
 
@@ -18,7 +19,8 @@ def decode_texts(
 ) -> list[list[Translation]]:
     """Runs a search for texts, which are split into segments, in chunks of similar lengths.
 
-    Segments without words, such as a lone address, are their own translation.
+    Segments without words, such as a lone address, are their own translation. Placeholders stand for addresses and
+    codes inside of others, if the translator knows them.
 
     Args:
         translator: A `zoo.translation.predictor.Translator`.
@@ -37,7 +39,8 @@ def decode_texts(
     searched = [i for i, found in enumerate(candidates) if found is None]
     if progress is not None and len(searched) < len(flat):
         progress(len(flat) - len(searched))
-    rows = translator.tokenizer.encode([flat[i] for i in searched])
+    hidden = [hide(flat[i]) if translator.placeholders else (flat[i], []) for i in searched]
+    rows = translator.tokenizer.encode([text for text, _ in hidden])
     lengths = [translator.rounded(len(row) + 1, MIN_WIDTH) for row in rows]
     chunks = length_sorted_chunks(lengths, translator.batch_tokens // num_beams)
     results = []
@@ -45,7 +48,9 @@ def decode_texts(
         results.append(_decode_chunk(translator, [rows[i] for i in chunk], search))
         if progress is not None:
             progress(len(chunk))
-    for i, found in zip(searched, original_order(chunks, results)):
+    for i, (_, kept), found in zip(searched, hidden, original_order(chunks, results)):
+        if translator.placeholders:
+            found = [option._replace(text=restore(option.text, kept)) for option in found]
         candidates[i] = found
     remaining = iter(candidates)
     return [join_segments(parts, [next(remaining) for _ in parts], Translation) for parts in segments]

@@ -31,6 +31,7 @@ def translation_service(translator, limits: Limits, search: dict, alignments: bo
         tokenizer=GraphTokenizer(translator.tokenizer),
         max_source_tokens=translator.max_source_tokens,
         sentences=translator.split_sentences,
+        placeholders=translator.placeholders,
         chunk_tokens=max(1, translator.batch_tokens // search["beam_size"]),
         weights_of=translator.attention() if alignments else None,
         longest_aligned=alignment.MAX_ALIGNED_TOKENS,

@@ -18,6 +18,7 @@ from zoo.limits import with_check
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
 from zoo.text.checks import check_same_length, check_texts
+from zoo.text.placeholders import hide_pair
 from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, AlignmentHeads, align_words, attention_function, check_heads
 from zoo.translation.decoding import decode_texts, pad_search_inputs
@@ -43,16 +44,13 @@ class Translator(Predictor):
         max_extra_tokens: Maximum number of tokens by which a translation is longer than its segment.
         max_repeats: How often the same words may follow each other, which ends translations that go round in circles;
             twice as often as in the source is always allowed. 0 for no limit.
+        placeholders: Whether the model reads placeholders for addresses and codes; see `zoo.text.placeholders`.
         alignment_heads: As for `zoo.translation.alignment.attention_function`.
     """
 
     task, model_class, config_class = "translation", Seq2Seq, ModelConfig
     settings = (
-        "max_source_tokens",
-        "split_sentences",
-        "alignment_heads",
-        "max_extra_tokens",
-        "max_repeats",
+        *("max_source_tokens", "split_sentences", "placeholders", "alignment_heads", "max_extra_tokens", "max_repeats"),
         *SEARCH_SETTINGS,
     )
     split, pad_label, pad_inputs = staticmethod(teacher_forced), PAD_ID, staticmethod(pad_search_inputs)
@@ -70,6 +68,7 @@ class Translator(Predictor):
         length_penalty: float = 0.6,
         max_extra_tokens: int = 50,  # These three as Vaswani et al. (2017), section 6.1.
         max_repeats: int = 4,
+        placeholders: bool = False,
         alignment_heads: AlignmentHeads = (),
     ):
         if model.config.vocabulary_size != tokenizer.vocabulary_size:
@@ -82,7 +81,7 @@ class Translator(Predictor):
         if jit_compile not in (True, False, "auto"):
             raise ValueError(f"`jit_compile` must be True, False or 'auto'. Received: jit_compile={jit_compile!r}.")
         self.max_source_tokens, self.batch_tokens, self.jit_compile = max_source_tokens, batch_tokens, jit_compile
-        self.split_sentences = split_sentences
+        self.split_sentences, self.placeholders = split_sentences, placeholders
         self.beam_size, self.length_penalty, self.max_extra_tokens = beam_size, length_penalty, max_extra_tokens
         search_options(1, beam_size, length_penalty, max_extra_tokens, max_repeats)  # Checks them.
         self.max_repeats = max_repeats
@@ -161,7 +160,8 @@ class Translator(Predictor):
         """Encodes texts and their translations."""
         sources, targets = check_texts(sources, "sources"), check_texts(targets, "targets")
         check_same_length(sources=sources, targets=targets)
-        return encode_corpus(zip(sources, targets), self.tokenizer, min_pairs=0)
+        pairs = map(hide_pair, sources, targets) if self.placeholders else zip(sources, targets)
+        return encode_corpus(pairs, self.tokenizer, min_pairs=0)
 
     def loss(self, pairs: Sequence[tuple[str, str]]) -> float:
         """Computes the mean cross entropy per token of the targets of pairs (source, target), end tokens included."""

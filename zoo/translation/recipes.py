@@ -36,6 +36,7 @@ ROBUST = Recipe(
         precision="mixed_bfloat16",
         case_markup=True,
         split_digits=True,
+        placeholders=True,
         augment=AugmentConfig(
             upper=0.06,
             title=0.03,
@@ -44,7 +45,7 @@ ROBUST = Recipe(
             typos=0.12,
             quotes=0.05,
             joined=0.08,
-            copies=0.15,
+            copies=0.2,
             names=0.3,
             numbers=0.5,
         ),

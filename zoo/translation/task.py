@@ -43,7 +43,7 @@ class Translation(Task):
 
     def read(self, recipe, train, dev, log):
         if isinstance(train, ShardedCorpus):
-            check_settings(recipe.training, [*self.scores], ["subword_dropout", "augment"])
+            check_settings(recipe.training, [*self.scores], ["subword_dropout", "augment", "placeholders"])
         pairs = [*dev]
         inspect_reader(dev, "dev", log)
         dev = pairs
@@ -75,7 +75,8 @@ class Translation(Task):
         return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size)
 
     def make_predictor(self, model, card, run):
-        return Translator(model, run.vocabulary, card, max_source_tokens=min(128, run.max_tokens))
+        longest, placeholders = min(128, run.max_tokens), run.settings.placeholders
+        return Translator(model, run.vocabulary, card, max_source_tokens=longest, placeholders=placeholders)
 
     def encode(self, run, tokenizer):
         """Encodes the corpus into memory-mapped files of the run, at each start, to check that it has not changed."""
@@ -103,12 +104,13 @@ class Translation(Task):
         batches = token_batches(corpus, settings.batch_tokens, seed=settings.seed)
         share = padding_share(itertools.islice(batches, _SAMPLED_BATCHES))
         run.log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
-        if not settings.subword_dropout and not settings.augment:
+        if not (settings.subword_dropout or settings.augment or settings.placeholders):
             return corpus
         noise = {"dropout": settings.subword_dropout, "seed": settings.seed}
         noise |= {"max_tokens": run.max_tokens, "folder": run.folder / "corpus"}
         pairs = run.data.train
-        pairs = AugmentedPairs(pairs, settings.augment, settings.seed) if settings.augment else pairs
+        if settings.augment or settings.placeholders:
+            pairs = AugmentedPairs(pairs, settings.augment, settings.seed, settings.placeholders)
         return SampledCorpus(pairs, run.vocabulary, **noise)
 
     def clean_up(self, run):

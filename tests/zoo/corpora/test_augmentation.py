@@ -11,6 +11,7 @@ from zoo.config import TrainingConfig
 from zoo.corpora.augmentation import AugmentedPairs
 from zoo.corpora.batching import BatchStream
 from zoo.corpora.encoded_corpus import SampledCorpus
+from zoo.text.placeholders import placeholder
 from zoo.text.tokenizer import train_tokenizer
 from zoo.training_config import AugmentConfig
 
@@ -237,3 +238,16 @@ def test_random_texts_are_single_lines():
     texts = [random_text(rng) for _ in range(3000)]
     assert all(text == text.strip() and len(text.splitlines()) == 1 for text in texts)
     assert len({*texts}) > 2500
+
+
+def test_placeholders_replace_addresses_and_codes_of_both_sides():
+    pairs = [("Write to a@b.org about AX-4471.", "Schreib a@b.org wegen AX-4471!"), ("Read C3.", "Lies es.")]
+    found = [*AugmentedPairs(pairs, AugmentConfig(), 1, placeholders=True).epoch(0)]
+    first, second = placeholder(0), placeholder(1)
+    assert found == [(f"Write to {first} about {second}.", f"Schreib {first} wegen {second}!"), pairs[1]]
+
+
+def test_copies_become_placeholders():
+    pairs = AugmentedPairs(PAIRS, AugmentConfig(copies=1.0), 1, placeholders=True).epoch(0)
+    shares = [placeholder(0) in source and placeholder(0) in target for source, target in pairs]
+    assert 0.2 < np.mean(shares) < 0.7

@@ -1,5 +1,6 @@
 """A SavedModel translates like its translator, also in a process without this package."""
 
+import copy
 import json
 import os
 
@@ -170,3 +171,14 @@ def test_impossible_exports_are_refused(trained, tmp_path):
     with pytest.raises(ValueError, match="`alignments` are between words"):
         trained.translator.export(tmp_path / "new", alignments=True, text=False)
     assert os.listdir(tmp_path) == ["there"] and os.listdir(tmp_path / "there") == ["thesis.txt"]
+
+
+def test_placeholders_are_used_as_by_the_translator(trained, tmp_path):
+    translator = copy.copy(trained.translator)
+    translator.placeholders = True
+    texts = ["mano AX-4471 tek", "luri a@b.org soba www.x.y/z pim.", "dala", "B12"]
+    translator.export(tmp_path / "model", num_return=2)
+    found = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"](tf.constant(texts))
+    expected = translator.n_best(texts, num_return=2)
+    assert strings(found["n_best"]) == [[candidate.text for candidate in candidates] for candidates in expected]
+    assert expected[0] != trained.translator.n_best(texts[:1], num_return=2)[0]

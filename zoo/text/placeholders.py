@@ -1,0 +1,95 @@
+"""Placeholders for addresses, telephone numbers and codes, which no translation may change.
+
+A small model copies "https://docs.python.org/3" letter by letter, or translates a part of it. With placeholders it
+reads and writes one rare character instead, and the text behind it comes back as it was, whatever its length. The
+model must have been trained with them (`training.augment.placeholders`).
+
+The regular expressions are read alike by Python, with ASCII word boundaries, and TensorFlow's RE2.
+"""
+
+import re
+
+from zoo.text.characters import SPACE, character_ranges
+
+FIRST = 0xE000  # The first code point for private use, which texts hardly contain.
+MOST = 64  # Placeholders in a text.
+
+_SPACES = SPACE[1:-1]
+_LETTERS = f"A-Za-z{character_ranges('L')}"
+_LINK = f'[^{_SPACES}<>"“”„«»]*[^{_SPACES}<>"“”„«».,;:!?\'’()\\[\\]{{}}…]'  # Does not end with punctuation.
+_NAME = "[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?"
+_ENDS = "com|org|net|edu|gov|info|io|de|fr|uk|eu|ch|nl|pl|museum"
+_PART = "(?:[-_/.:][0-9A-Z]+)"
+
+KEPT = "|".join(
+    [
+        f"(?:https?|ftp)://{_LINK}",
+        f"\\bwww\\.{_LINK}",
+        f"[0-9A-Za-z._%+-]+@{_NAME}(?:\\.{_NAME})+",
+        f"\\b(?:{_NAME}\\.)+(?:{_ENDS})\\b(?:/{_LINK})?",
+        f"\\b(?:{_NAME}\\.)+[a-z]{{2,}}/{_LINK}",
+        f"[@#][0-9_]*[{_LETTERS}][0-9_{_LETTERS}]*",
+        "\\b(?:(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\\.){3}(?:25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\\b",
+        "\\bv[0-9]+(?:\\.[0-9]+)+\\b",
+        "\\+[0-9]{1,3}(?:[ ./-]?[0-9]{2,}|[ ./-]?\\([0-9]+\\)){2,}",  # Telephone numbers.
+        "\\([0-9]{2,5}\\)[ -]?[0-9][0-9 -]{3,}[0-9]\\b",
+        "\\b0[0-9]{2,4}[ /-][0-9][0-9 -]{3,}[0-9]\\b",
+        "\\b[0-9]{3}-[0-9]{4}\\b",
+        "\\b[0-9]+(?:-[0-9]+){2,}\\b",
+        f"\\b[A-Z]{{1,6}}[0-9][0-9A-Z]*{_PART}*\\b",  # Codes such as B12, QW12ER, WPA2-KEY.
+        f"\\b[A-Z]+{_PART}*[-_/.:][0-9]+{_PART}*\\b",  # AX-4471, INV/2023/0815.
+        f"\\b[0-9]+[A-GI-Z][A-Z]*[0-9][0-9A-Z]*{_PART}*\\b",  # 7F3K-99QL, but not the time 9H30.
+        "\\b[0-9A-Za-z]*[0-9][A-GI-Za-gi-ln-z][A-Za-z]*[0-9][0-9A-Za-z]*\\b",  # 4x4, but not 15h30 or 100m2.
+        "\\b[A-Za-z]+[0-9]+[A-Za-z]+[0-9A-Za-z]*\\b",  # c0ffee42.
+    ]
+)
+"""What is replaced: the first alternative that matches."""
+
+PLACEHOLDERS = f"[{chr(FIRST)}-{chr(FIRST + MOST - 1)}]"
+BEGIN, END = "\ufdd4", "\ufdd5"  # Around what is kept, in the graph; Unicode reserves them for internal use.
+RESERVED = f"[{BEGIN}{END}{PLACEHOLDERS[1:]}"
+LOST = "\ufffd"  # What replaces reserved characters that a text has already.
+
+_KEPT, _PLACEHOLDERS, _RESERVED = re.compile(KEPT, re.ASCII), re.compile(PLACEHOLDERS), re.compile(RESERVED)
+
+
+def placeholder(number: int) -> str:
+    """Returns the placeholder of the text with this number, from 0."""
+    return chr(FIRST + number)
+
+
+def hide(text: str) -> tuple[str, list[str]]:
+    """Replaces what must be kept by placeholders; returns the new text and what they stand for.
+
+    Beyond `MOST` such texts, the others stay. Placeholders that the text has already are lost.
+    """
+    kept = []
+
+    def replace(found):
+        if len(kept) == MOST:
+            return found[0]
+        kept.append(found[0])
+        return placeholder(len(kept) - 1)
+
+    return _KEPT.sub(replace, _RESERVED.sub(LOST, text)), kept
+
+
+def restore(text: str, kept: list[str]) -> str:
+    """Puts back what placeholders stand for; those that stand for nothing are removed."""
+
+    def replace(found):
+        number = ord(found[0]) - FIRST
+        return kept[number] if number < len(kept) else ""
+
+    return _PLACEHOLDERS.sub(replace, text)
+
+
+def hide_pair(source: str, target: str) -> tuple[str, str]:
+    """Replaces what must be kept and is in both texts of a pair by the same placeholders."""
+    common = [text for text in dict.fromkeys(_KEPT.findall(source)) if text in _KEPT.findall(target)][:MOST]
+    sides = (_RESERVED.sub(LOST, text) for text in (source, target))
+
+    def replace(found):
+        return placeholder(common.index(found[0])) if found[0] in common else found[0]
+
+    return tuple(_KEPT.sub(replace, side) for side in sides)
