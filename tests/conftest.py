@@ -1,9 +1,12 @@
 """Several logical devices, so that strategies can be tested on one CPU, and less waiting."""
 
 import gc
+import os
 
 import keras
 from no_skips import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 (hooks)
+
+os.environ.setdefault("KERAS_TRANSFORMER_XLA_CACHE", "0")  # Tests compile as on a new machine.
 
 if keras.backend.backend() == "tensorflow":
     import tensorflow as tf

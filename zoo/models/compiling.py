@@ -5,6 +5,7 @@ from collections.abc import Callable
 import keras
 
 from zoo.models.auto_compile import AutoCompiled
+from zoo.storage.downloads import cache_folder, program_cache_megabytes
 
 
 def compile_function(
@@ -32,9 +33,19 @@ def compile_function(
 def _jax_function(model, function):
     import jax
 
+    _use_program_cache(jax)
+
     @jax.jit
     def stateless(values, arguments):
         with keras.StatelessScope(state_mapping=zip(model.variables, values)):
             return function(*arguments)
 
     return lambda *arguments: stateless([variable.value for variable in model.variables], arguments)
+
+
+def _use_program_cache(jax):
+    """Lets JAX keep what it compiles in the cache folder, unless a program has set a folder of its own."""
+    megabytes = program_cache_megabytes()
+    if megabytes > 0 and not jax.config.jax_compilation_cache_dir:
+        jax.config.update("jax_compilation_cache_dir", str(cache_folder() / "jax"))
+        jax.config.update("jax_compilation_cache_max_size", round(megabytes * 2**20))

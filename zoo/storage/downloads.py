@@ -28,6 +28,18 @@ def cache_folder() -> pathlib.Path:
     return pathlib.Path(os.environ.get("KERAS_TRANSFORMER_CACHE") or pathlib.Path.home() / ".cache/keras_transformer")
 
 
+def program_cache_megabytes() -> float:
+    """Returns the most that the cache of compiled programs takes: `KERAS_TRANSFORMER_XLA_CACHE`, by default 128."""
+    text = os.environ.get("KERAS_TRANSFORMER_XLA_CACHE", "").strip() or "128"
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(
+            "KERAS_TRANSFORMER_XLA_CACHE must be a size in megabytes, 0 for no cache. "
+            f"Received: {text!r}. Unset it for 128."
+        ) from None
+
+
 def fetch(address: str, card_name: str, files_of: Callable[[pathlib.Path], dict[str, str]]) -> pathlib.Path:
     """Downloads a checkpoint, if it is not in the cache, and returns its folder.
 

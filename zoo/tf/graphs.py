@@ -5,15 +5,17 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
+from zoo.tf.xla_cache import persistent_cache
+
 _tracing = threading.RLock()  # Keras layers must not be called by several threads at a time.
 
 
 def graph_function(function: Callable, jit_compile: bool = False) -> Callable:
     """Compiles `function(*tensors)` to one graph for all sizes, or with XLA to one for each shape.
 
-    The result is thread-safe.
+    The result is thread-safe. What XLA compiles is kept on disk, see `zoo.tf.xla_cache`.
     """
-    graphs = {}
+    graphs, cache = {}, persistent_cache() if jit_compile else None
 
     def call(*arrays):
         tensors = [tf.convert_to_tensor(array) for array in arrays]
@@ -23,7 +25,11 @@ def graph_function(function: Callable, jit_compile: bool = False) -> Callable:
             with _tracing:
                 if specs not in graphs:
                     graph = tf.function(function, input_signature=specs, jit_compile=jit_compile, autograph=False)
-                    graphs[specs] = graph.get_concrete_function()
+                    concrete = graph.get_concrete_function()
+                    if cache is not None:  # The first call compiles.
+                        concrete(*tensors)
+                        cache.publish()
+                    graphs[specs] = concrete
         return graphs[specs](*tensors)
 
     return call

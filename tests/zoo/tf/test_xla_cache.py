@@ -1,0 +1,109 @@
+"""Tests of the cache of compiled programs: shared, whole files only, of limited size, and used by TensorFlow."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from zoo.storage.downloads import program_cache_megabytes
+from zoo.tf.xla_cache import XlaCache
+
+PROGRAM = """
+import sys, time
+import tensorflow as tf
+from zoo.tf import xla_cache
+from zoo.tf.graphs import graph_function
+function = graph_function(lambda x: tf.linalg.matmul(x, x) + 1.0, jit_compile=True)
+found = function(tf.ones((3, 3)))
+cache = xla_cache.persistent_cache()
+print(float(found[0, 0]), 0 if cache is None else len([*cache.folder.iterdir()]))
+"""
+
+
+def put(cache, name, content):
+    (cache.folder / name).write_bytes(content)
+    cache.publish(age=0.0)
+
+
+def names(cache):
+    return sorted(path.name for path in cache.folder.iterdir())
+
+
+def test_files_are_shared_with_later_processes(tmp_path):
+    first = XlaCache(tmp_path / "shared")
+    put(first, "a.pb", b"one")
+    second = XlaCache(tmp_path / "shared")
+    assert names(second) == ["a.pb"] and (second.folder / "a.pb").read_bytes() == b"one"
+    put(second, "b.pb", b"two")
+    assert names(first) == ["a.pb"], "folders of running processes do not change"
+    second.close()
+    assert not second.folder.exists() and names(XlaCache(tmp_path / "shared")) == ["a.pb", "b.pb"]
+
+
+def test_incomplete_files_are_left_out(tmp_path):
+    first = XlaCache(tmp_path / "shared")
+    put(first, "a.pb", b"one")
+    (first.folder / "b.pb").write_bytes(b"killed before it was publ")
+    [path] = (tmp_path / "shared").iterdir()
+    assert names(XlaCache(tmp_path / "shared")) == ["a.pb"]
+    path.unlink()
+    path.write_bytes(b"altered")
+    assert names(XlaCache(tmp_path / "shared")) == [] and not path.exists()
+
+
+def test_oldest_files_are_deleted_beyond_the_size(tmp_path):
+    cache = XlaCache(tmp_path / "shared")
+    for age, name in enumerate(["new", "middle", "old"]):
+        put(cache, name, name.encode() + bytes(400_000))
+        for path in (tmp_path / "shared").glob(f"{name}.*"):
+            os.utime(path, (1e9 - age, 1e9 - age))
+    assert names(XlaCache(tmp_path / "shared", megabytes=0.9)) == ["middle", "new"]
+
+
+def test_folders_of_killed_processes_are_deleted(tmp_path):
+    killed, running = XlaCache(tmp_path / "shared"), XlaCache(tmp_path / "shared")
+    os.utime(killed.folder, (1e9, 1e9))
+    XlaCache(tmp_path / "shared")
+    assert not killed.folder.exists() and running.folder.exists()
+
+
+def run(folder, **environment):
+    settings = {"KERAS_TRANSFORMER_CACHE": str(folder), "KERAS_TRANSFORMER_XLA_CACHE": "", "TF_XLA_FLAGS": ""}
+    environment = {**os.environ, **settings, **environment}
+    result = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env=environment)
+    assert result.returncode == 0, result.stderr
+    return result.stdout.splitlines()[-1]
+
+
+def test_files_that_may_be_incomplete_wait(tmp_path):
+    cache = XlaCache(tmp_path / "shared")
+    (cache.folder / "a.pb").write_bytes(b"one")
+    cache.publish()
+    assert names(XlaCache(tmp_path / "shared")) == []
+    os.utime(cache.folder / "a.pb", (1e9, 1e9))
+    cache.publish()
+    assert names(XlaCache(tmp_path / "shared")) == ["a.pb"]
+
+
+def test_tensorflow_uses_it(tmp_path):
+    assert run(tmp_path) == "4.0 1"
+    [path] = tmp_path.glob("xla/*/*.pb.*")
+    before = path.stat().st_mtime_ns
+    assert run(tmp_path) == "4.0 1"
+    assert [*tmp_path.glob("xla/*/*.pb.*")] == [path] and path.stat().st_mtime_ns == before
+    path.write_bytes(path.read_bytes()[:1000])
+    assert run(tmp_path) == "4.0 1", "TensorFlow itself fails at such a file"
+    assert not [*tmp_path.glob("xla/process-*")]
+
+
+@pytest.mark.parametrize("environment", [{"KERAS_TRANSFORMER_XLA_CACHE": "0"}, {"folder": "/proc/no"}])
+def test_it_can_be_off(environment, tmp_path):
+    assert run(**{"folder": tmp_path, **environment}) == "4.0 0"
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_size_that_is_no_number_is_refused(monkeypatch):
+    monkeypatch.setenv("KERAS_TRANSFORMER_XLA_CACHE", "much")
+    with pytest.raises(ValueError, match="must be a size in megabytes, 0 for no cache. Received: 'much'"):
+        program_cache_megabytes()

@@ -1,0 +1,115 @@
+"""A cache on disk of what XLA has compiled, which later processes load in a third of the time.
+
+TensorFlow has such a cache, but fails at an incomplete file, as after a kill, or while another process writes it. So
+each process has a folder of its own, with links to the complete files of the shared one; what it compiles is moved
+there by an atomic rename. The files are found by TensorFlow itself, by the program and the shapes.
+"""
+
+import atexit
+import contextlib
+import functools
+import hashlib
+import os
+import pathlib
+import platform
+import shutil
+import tempfile
+import time
+
+import tensorflow as tf
+
+from zoo.storage.downloads import cache_folder, program_cache_megabytes
+
+_RESERVE = 1024  # Megabytes of space on the disk that remain.
+_FLAG = "--tf_xla_persistent_cache_directory"
+_DAY = 24 * 3600.0
+_SETTLED = 1.0  # Seconds.
+
+
+class XlaCache:
+    """Files of compiled programs, shared by processes.
+
+    Args:
+        shared: Folder of complete files.
+        megabytes: Size beyond which the oldest files are deleted.
+    """
+
+    def __init__(self, shared: pathlib.Path, megabytes: float = 128):
+        self._shared, self._megabytes = shared, megabytes
+        shared.mkdir(parents=True, exist_ok=True)
+        self._delete_old()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="process-", dir=shared.parent))
+        for path in self._files():
+            with contextlib.suppress(OSError):  # Deleted by another process.
+                name, _, digest = path.name.rpartition(".")
+                if _digest(path) == digest:
+                    os.link(path, self.folder / name)
+                else:
+                    path.unlink()
+        self._published = {path.name for path in self.folder.iterdir()}
+
+    def publish(self, age: float = _SETTLED) -> None:
+        """Shares files that TensorFlow has written, and not changed for `age` seconds: others may be incomplete."""
+        for path in [*self.folder.iterdir()]:
+            if path.name not in self._published and time.time() - path.stat().st_mtime >= age:
+                self._published.add(path.name)
+                with contextlib.suppress(OSError):  # Without space, the next process compiles again.
+                    part = self.folder.parent / f"part-{os.getpid()}-{path.name}"
+                    shutil.copyfile(path, part)
+                    os.replace(part, self._shared / f"{path.name}.{_digest(path)}")
+
+    def close(self) -> None:
+        """Shares what remains, and deletes the folder of this process."""
+        self.publish(age=0.0)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _files(self):
+        return sorted(self._shared.iterdir(), key=lambda path: path.name)
+
+    def _delete_old(self):
+        """Deletes the oldest files of a cache that is too large, and what processes that were killed have left."""
+        with contextlib.suppress(OSError):
+            files = sorted(((path.stat().st_mtime, path) for path in self._shared.iterdir()), reverse=True)
+            total = 0
+            for _, path in files:
+                total += path.stat().st_size
+                if total > self._megabytes * 2**20:
+                    path.unlink()
+        for path in self._shared.parent.glob("process-*"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _DAY:
+                    shutil.rmtree(path)
+
+
+@functools.cache
+def persistent_cache() -> XlaCache | None:
+    """Returns the cache of this process, which TensorFlow uses from its first compilation on; None if it is off."""
+    megabytes = program_cache_megabytes()
+    flags = os.environ.get("TF_XLA_FLAGS", "")
+    if megabytes <= 0 or _FLAG in flags:
+        return None
+    shared = cache_folder() / "xla" / _machine()
+    try:
+        cache = XlaCache(shared, megabytes)
+        if shutil.disk_usage(shared).free < (megabytes + _RESERVE) * 2**20:
+            cache.close()
+            return None
+    except OSError:  # A folder that cannot be written is no reason not to translate.
+        return None
+    os.environ["TF_XLA_FLAGS"] = f"{flags} {_FLAG}={cache.folder}".strip()
+    atexit.register(cache.close)
+    return cache
+
+
+def _machine():
+    """Returns a name for TensorFlow's version and the instructions of the processor."""
+    with contextlib.suppress(OSError):
+        lines = pathlib.Path("/proc/cpuinfo").read_text("utf-8").splitlines()
+        flags = next((line for line in lines if line.startswith(("flags", "Features"))), "")
+        facts = tf.__version__, platform.machine(), flags
+        return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
+    return hashlib.sha256(repr((tf.__version__, platform.machine(), platform.node())).encode()).hexdigest()[:16]
+
+
+def _digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
