@@ -84,8 +84,8 @@ LIBRARY = [
     ),
     Fault(
         "keras_transformer/ops/ancestry.py",
-        'dtype="int32") % num_beams',
-        'dtype="int32") // num_beams',
+        "numbers(rows) % num_beams",
+        "numbers(rows) // num_beams",
         f"tests/ops/test_ancestry.py {CACHE_TESTS} tests/layers/test_decoder.py",
     ),
     Fault(

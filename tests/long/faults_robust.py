@@ -41,4 +41,25 @@ ROBUST = [
         "% accumulation >= 0, self._ema_momentum",
         "tests/zoo/training/test_optimizers.py",
     ),
+    Fault(
+        "zoo/text/placeholders.py",
+        "if text in _KEPT.findall(target)",
+        "if text in target",
+        "tests/zoo/text/test_placeholders.py",
+    ),
+    Fault(
+        "zoo/text/placeholders.py",
+        'kept[number] if number < len(kept) else ""',
+        "kept[min(number, len(kept) - 1)]",
+        "tests/zoo/text/test_placeholders.py",
+    ),
+    Fault("zoo/tf/placeholders.py", "chosen &= number < MOST", "", "tests/zoo/tf/test_placeholders.py"),
+    Fault(
+        "zoo/models/auto_compile.py",
+        "shape.compiled_seconds < shape.per_element * elements",
+        "shape.compiled_seconds < math.inf",
+        "tests/zoo/models/test_auto_compile.py",
+    ),
+    Fault("zoo/tf/xla_cache.py", "if _digest(path) == digest:", "if True:", "tests/zoo/tf/test_xla_cache.py"),
+    Fault("zoo/tf/xla_cache.py", "_SETTLED = 1.0", "_SETTLED = 0.0", "tests/zoo/tf/test_xla_cache.py"),
 ]
