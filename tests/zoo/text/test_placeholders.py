@@ -91,3 +91,7 @@ def test_pairs_share_placeholders_of_what_is_on_both_sides():
     source, target = hide_pair("Read www.a.org, B12 and C3.", "Lies B12, D4 und www.a.org!")
     assert source == f"Read {placeholder(0)}, {placeholder(1)} and C3."
     assert target == f"Lies {placeholder(1)}, D4 und {placeholder(0)}!"
+
+
+def test_a_part_of_another_code_is_not_the_same():
+    assert hide_pair("See B12.", "Siehe AB12X.") == ("See B12.", "Siehe AB12X.")
