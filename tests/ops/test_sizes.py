@@ -1,5 +1,7 @@
 """Tests that sizes are right and, in a TensorFlow graph, computed once."""
 
+import itertools
+
 import numpy as np
 import pytest
 from keras import ops
@@ -25,6 +27,13 @@ def test_known_sizes_are_integers():
     assert sizes(x) == (2, 3, 5) and all(type(size) is int for size in sizes(x))
     assert sizes(transpose(x, (1, 2, 0))) == (3, 5, 2) and sizes(flattened(x)) == (6, 5)
     np.testing.assert_array_equal(unflattened(flattened(x), (2, 3)), X)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 5), (1, 3, 1), (2, 3, 1)])
+def test_axes_of_one_element_are_permuted_as_in_numpy(shape):
+    x = array(*shape)
+    for axes in itertools.permutations(range(3)):
+        np.testing.assert_array_equal(transpose(ops.convert_to_tensor(x), axes), x.transpose(axes))
 
 
 def shuffled(x):
