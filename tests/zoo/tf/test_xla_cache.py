@@ -97,6 +97,7 @@ def test_tensorflow_uses_it(tmp_path):
     assert not [*tmp_path.glob("xla/process-*")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", [{"KERAS_TRANSFORMER_XLA_CACHE": "0"}, {"folder": "/proc/no"}])
 def test_it_can_be_off(environment, tmp_path):
     assert run(**{"folder": tmp_path, **environment}) == "4.0 0"
