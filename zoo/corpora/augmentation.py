@@ -16,6 +16,7 @@ from zoo.corpora.numbering import check_repeatable, numbered
 from zoo.corpora.substitution import Substitution
 from zoo.corpora.typos import add_typos
 from zoo.corpora.word_links import WORD, Lexicon, common_cuts
+from zoo.text.case_markup import capitals
 from zoo.text.placeholders import hide_pair
 from zoo.training_config import AugmentConfig
 
@@ -86,7 +87,7 @@ class AugmentedPairs:
     def _change_case(self, source, target, copied, rng):
         chosen, config = rng.random(), self._config
         if chosen < config.upper:
-            return source.upper(), target.upper()
+            return rng.choice((str.upper, capitals))(source), capitals(target)
         if chosen < config.upper + config.title:
             return _title(source), _title(target)
         if chosen < config.upper + config.title + config.lower and not copied:  # Copies keep their capitals.

@@ -19,7 +19,8 @@ BEGIN_PIECE = "\u2581" + BEGIN  # The marker has a space of its own, so that the
 
 # Letters that are the same again after conversion to small letters and back.
 _LETTERS = map(chr, (*range(0x41, 0x250), *range(0x400, 0x530)))
-_UPPER = "".join(c for c in _LETTERS if c.isupper() and len(c.lower()) == 1 and c.lower().upper() == c)
+_UPPER = "".join(c for c in _LETTERS if c.isupper() and len(c.lower()) == 1 and c.lower().upper() == c) + "\u1e9e"
+SHARP_S = "\xdf", "\u1e9e"  # Small and capital; Unicode's capitals of the small one are SS.
 _BETWEEN = "[ !-@\\[-`{-~\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2027\u2030-\u205e]"
 _RUN = f"[{_UPPER}]{{2,}}(?:{_BETWEEN}+[{_UPPER}]+)*"
 
@@ -41,6 +42,11 @@ _CHANGED = re.compile(f"[{_UPPER}]{{2}}|{REPLACEMENTS[0][0]}")
 _MARKED, _ENCODED, _MARKERS = map(re.compile, (MARKED, ENCODED, MARKERS))
 
 
+def capitals(text: str) -> str:
+    """Returns a text in capitals, from which `lower()` leads back: STRA\u1e9eE, as German has it since 2017, not SS."""
+    return text.replace(*SHARP_S).upper()
+
+
 def mark_capitals(text: str) -> str:
     """Converts words in capitals to small letters between markers."""
     if not _CHANGED.search(text):
@@ -54,5 +60,5 @@ def restore_capitals(text: str) -> str:
     """Inverts `mark_capitals`."""
     if BEGIN not in text and END not in text:
         return text
-    text = _ENCODED.sub(lambda found: _MARKERS.sub("", found[0]).upper(), text)
+    text = _ENCODED.sub(lambda found: capitals(_MARKERS.sub("", found[0])), text)
     return text.replace(END, "")

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from zoo.text.case_markup import BEGIN, ENCODED, MARKED, MARKERS, REPLACEMENTS
+from zoo.text.case_markup import BEGIN, ENCODED, MARKED, MARKERS, REPLACEMENTS, SHARP_S
 from zoo.tf.text_package import import_tensorflow_text
 
 tensorflow_text = import_tensorflow_text()
@@ -21,7 +21,8 @@ def restore_capitals(texts: tf.Tensor) -> tf.Tensor:
 
 
 def _capitals(parts):
-    return tf.strings.upper(tf.strings.regex_replace(parts, MARKERS, ""), encoding="utf-8")
+    parts = tf.strings.regex_replace(tf.strings.regex_replace(parts, MARKERS, ""), *SHARP_S)
+    return tf.strings.upper(parts, encoding="utf-8")
 
 
 def _convert(texts, pattern, function):

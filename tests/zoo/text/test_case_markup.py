@@ -5,14 +5,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_vocabulary import WORDS
 
-from zoo.text.case_markup import BEGIN, END, mark_capitals, restore_capitals
+from zoo.text.case_markup import BEGIN, END, capitals, mark_capitals, restore_capitals
 from zoo.text.tokenizer import train_tokenizer
 
 CORPUS = [f"{a} {b} {c}." for a in WORDS for b in WORDS[::3] for c in WORDS[::5]]
 PYTHON = train_tokenizer([*CORPUS, *map(str.upper, CORPUS[::10])], 500, case_markup=True, split_digits=True)
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\u2581\ufdd1\ufdd2\ufdd3"), max_size=30)
-SHOUTED = st.text('ABÄß éİIiı .,!"12\n日', max_size=20)
+SHOUTED = st.text('ABÄßẞ éİIiı .,!"12\n日', max_size=20)
 TEXTS = TEXT | SHOUTED | st.lists(st.sampled_from([*WORDS, *map(str.upper, WORDS), "(", ")"])).map(" ".join)
 
 
@@ -33,6 +33,7 @@ def test_restoring_inverts_marking(text):
         ("Tom is in the USA", "Tom is in the { usa}"),
         ("McDONALD and Mr. T", "Mc {donald} and Mr. T"),
         ("A. B. Smith is IN Rome", "A. B. Smith is { in} Rome"),
+        ("WIE HEI\u1e9eT DAS?", "{ wie hei\xdft das}?"),
     ],
 )
 def test_words_of_several_capitals_are_marked(text, marked):
@@ -87,3 +88,7 @@ def test_the_graph_equals_python():
     for ids in (rows, shuffled):
         found = [text.decode() for text in graph.decode(tf.ragged.constant(ids, dtype="int32")).numpy()]
         assert found == [text.encode(errors="replace").decode() for text in PYTHON.decode(ids)]
+
+
+def test_capitals_lead_back_to_small_letters():
+    assert capitals("heißt") == "HEIẞT" and capitals("heißt").lower() == "heißt"
