@@ -2,10 +2,12 @@
 
     python benchmarks/latency.py --checkpoint translation/multi30k-en-de --texts captions.en
 
-Prints what warming up takes, the median and the longest time of single sentences, and the time of all in one call.
+Prints what warming up takes, the medians of three thirds and the longest time of single sentences, and the time of all
+in one call. What was compiled before is not used.
 """
 
 import argparse
+import os
 import time
 
 import numpy as np
@@ -22,6 +24,7 @@ def main():
     parser.add_argument("--alone", type=int, default=60, help="sentences translated one at a time")
     parser.add_argument("--together", type=int, default=500, help="sentences translated in one call")
     options = parser.parse_args()
+    os.environ["KERAS_TRANSFORMER_XLA_CACHE"] = "0"
     texts = [*read_lines(options.texts)]
     translators = {name: zoo.load(options.checkpoint) for name in ("graph", "XLA", "auto")}
     for translator, jit_compile in zip(translators.values(), (False, True, "auto")):
@@ -32,10 +35,15 @@ def main():
             alone = [seconds(translator.translate, [text], beam_size) for text in texts[: options.alone]]
             together = [seconds(translator.translate, texts[: options.together], beam_size) for _ in range(3)]
             print(
-                f"beam {beam_size}, {name:5}: warm-up {warm_up:.1f} s; one sentence {1e3 * np.median(alone):.1f} ms, "
+                f"beam {beam_size}, {name:5}: warm-up {warm_up:.1f} s; one sentence {' '.join(thirds(alone))} ms, "
                 f"at most {1e3 * max(alone):.1f}; {options.together} sentences {min(together):.2f} s",
                 flush=True,
             )
+
+
+def thirds(times):
+    """Returns the medians of the first, the second and the last third, in milliseconds."""
+    return [f"{1e3 * np.median(part):.1f}" for part in np.array_split(times, 3)]
 
 
 def seconds(function, *arguments):

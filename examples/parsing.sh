@@ -5,6 +5,7 @@
 #     sh examples/parsing.sh scratch         # span parser of GENIA from random weights, in two trainings: what is shipped
 #     sh examples/parsing.sh minilm FOLDER   # from a Hugging Face folder of all-MiniLM-L6-v2
 #     sh examples/parsing.sh linear          # linearised parser of GENIA
+#     sh examples/parsing.sh crf             # span parser of GENIA that is normalised over trees, from random weights
 #     sh examples/parsing.sh craft           # span parser of CRAFT from random weights
 # shellcheck disable=SC2086
 set -e
@@ -29,13 +30,17 @@ train() { # TRAIN DEV OUTPUT NAME=VALUE... [-- ARGUMENT...]
 sizes="model.span_dim=128"
 dry="model.dropout=0.1 model.attention_dropout=0.05 training.token_dropout=0.05" # The first training does not overfit.
 
-case ${1:?scratch, minilm FOLDER, linear or craft} in
+case ${1:?scratch, minilm FOLDER, linear, crf or craft} in
 scratch)
     train "$genia/train.trees" "$genia/dev.trees" genia-first $sizes training.steps=4000 \
         training.warmup_steps=300 training.cooldown_steps=3700
     train "$genia/train.trees" "$genia/dev.trees" genia $sizes $dry training.steps=3600 training.warmup_steps=200 \
         training.cooldown_steps=3400 training.evaluate_every=600 training.peak_learning_rate=1e-3 training.seed=2 \
         -- --initial runs/genia-first/checkpoint
+    ;;
+crf)
+    train "$genia/train.trees" "$genia/dev.trees" genia-crf $sizes model.tree_crf=true training.steps=4000 \
+        training.warmup_steps=300 training.cooldown_steps=3700
     ;;
 minilm)
     train "$genia/train.trees" "$genia/dev.trees" genia-minilm $sizes model.dropout=0.1 \

@@ -66,6 +66,7 @@ class TrainingConfig(CheckedConfig):
         augment: Shares of the pairs that are changed at random, for translation.
         placeholders: Whether a translator reads and writes placeholders for addresses, telephone numbers and codes, so
             that they are never changed (`zoo.text.placeholders`). It learns that from those that `augment.copies` adds.
+            A translator that is fine-tuned keeps them.
         subword_dropout: Probability of skipping a BPE merge in training text (Provilkov et al. 2020); 0 for none.
         token_dropout: Probability of reading the unknown token in place of a token of training text (word dropout:
             Iyyer et al. 2015); 0 for none. This and the next three settings are not for translation.

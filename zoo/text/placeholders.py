@@ -2,7 +2,7 @@
 
 A small model copies "https://docs.python.org/3" letter by letter, or translates a part of it. With placeholders it
 reads and writes one rare character instead, and the text behind it comes back as it was, whatever its length. The
-model must have been trained with them (`training.augment.placeholders`).
+model must have been trained with them (`training.placeholders`).
 
 The regular expressions are read alike by Python, with ASCII word boundaries, and TensorFlow's RE2.
 """

@@ -22,7 +22,7 @@ from zoo.storage.downloads import cache_folder, program_cache_megabytes
 
 _RESERVE = 1024  # Megabytes of space on the disk that remain.
 _FLAG = "--tf_xla_persistent_cache_directory"
-_DAY = 24 * 3600.0
+_MONTH = 30 * 24 * 3600.0
 _SETTLED = 1.0  # Seconds.
 
 
@@ -38,8 +38,9 @@ class XlaCache:
         self._shared, self._megabytes = shared, megabytes
         shared.mkdir(parents=True, exist_ok=True)
         self._delete_old()
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="process-", dir=shared.parent))
-        for path in self._files():
+        self._process = os.getpid()
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix=_prefix(self._process), dir=shared.parent))
+        for path in sorted(shared.iterdir()):
             with contextlib.suppress(OSError):  # Deleted by another process.
                 name, _, digest = path.name.rpartition(".")
                 if _digest(path) == digest:
@@ -50,21 +51,22 @@ class XlaCache:
 
     def publish(self, age: float = _SETTLED) -> None:
         """Shares files that TensorFlow has written, and not changed for `age` seconds: others may be incomplete."""
-        for path in [*self.folder.iterdir()]:
-            if path.name not in self._published and time.time() - path.stat().st_mtime >= age:
-                self._published.add(path.name)
-                with contextlib.suppress(OSError):  # Without space, the next process compiles again.
-                    part = self.folder.parent / f"part-{os.getpid()}-{path.name}"
+        with contextlib.suppress(OSError):  # Without space or the folder, the next process compiles again.
+            for path in [*self.folder.iterdir()]:
+                if path.name not in self._published and time.time() - path.stat().st_mtime >= age:
+                    self._published.add(path.name)
+                    digest = _digest(path)
+                    part = self.folder / f"{digest}.part"
+                    self._published.add(part.name)
                     shutil.copyfile(path, part)
-                    os.replace(part, self._shared / f"{path.name}.{_digest(path)}")
+                    os.replace(part, self._shared / f"{path.name}.{digest}")
 
     def close(self) -> None:
-        """Shares what remains, and deletes the folder of this process."""
+        """Shares what remains, and deletes the folder of this process; does nothing in a copy of the process."""
+        if os.getpid() != self._process:
+            return
         self.publish(age=0.0)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _files(self):
-        return sorted(self._shared.iterdir(), key=lambda path: path.name)
 
     def _delete_old(self):
         """Deletes the oldest files of a cache that is too large, and what processes that were killed have left."""
@@ -77,7 +79,7 @@ class XlaCache:
                     path.unlink()
         for path in self._shared.parent.glob("process-*"):
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > _DAY:
+                if _has_ended(path):
                     shutil.rmtree(path)
 
 
@@ -109,6 +111,24 @@ def _machine():
         facts = tf.__version__, platform.machine(), flags
         return hashlib.sha256(repr(facts).encode()).hexdigest()[:16]
     return hashlib.sha256(repr((tf.__version__, platform.machine(), platform.node())).encode()).hexdigest()[:16]
+
+
+def _prefix(process):
+    return f"process-{platform.node()}-{process}-"
+
+
+def _has_ended(folder):
+    """Returns whether the process of a folder is none of this machine; one of another machine counts for a month."""
+    machine, _, process = folder.name.rsplit("-", 1)[0].removeprefix("process-").rpartition("-")
+    if machine != platform.node():
+        return time.time() - folder.stat().st_mtime > _MONTH
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, ValueError):
+        return False
+    return False
 
 
 def _digest(path):

@@ -165,7 +165,7 @@ class Translator(Predictor):
 
     def loss(self, pairs: Sequence[tuple[str, str]]) -> float:
         """Computes the mean cross entropy per token of the targets of pairs (source, target), end tokens included."""
-        batches = token_batches(encode_corpus(pairs, self.tokenizer), self.batch_tokens, seed=0)
+        batches = token_batches(self.encode_examples(*map(list, zip(*pairs))), self.batch_tokens, seed=0)
         sums = [[float(x) for x in self.compiled(self._loss_sums)(b["source"], b["target"])] for b in batches]
         total, tokens = np.sum(sums, axis=0)
         return total / tokens

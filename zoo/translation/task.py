@@ -75,8 +75,8 @@ class Translation(Task):
         return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size)
 
     def make_predictor(self, model, card, run):
-        longest, placeholders = min(128, run.max_tokens), run.settings.placeholders
-        return Translator(model, run.vocabulary, card, max_source_tokens=longest, placeholders=placeholders)
+        longest = min(128, run.max_tokens)
+        return Translator(model, run.vocabulary, card, max_source_tokens=longest, placeholders=_placeholders(run))
 
     def encode(self, run, tokenizer):
         """Encodes the corpus into memory-mapped files of the run, at each start, to check that it has not changed."""
@@ -104,13 +104,15 @@ class Translation(Task):
         batches = token_batches(corpus, settings.batch_tokens, seed=settings.seed)
         share = padding_share(itertools.islice(batches, _SAMPLED_BATCHES))
         run.log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
-        if not (settings.subword_dropout or settings.augment or settings.placeholders):
+        placeholders = _placeholders(run)
+        changed = settings.subword_dropout or settings.augment or placeholders
+        if not changed or isinstance(run.data.train, ShardedCorpus):
             return corpus
         noise = {"dropout": settings.subword_dropout, "seed": settings.seed}
         noise |= {"max_tokens": run.max_tokens, "folder": run.folder / "corpus"}
         pairs = run.data.train
-        if settings.augment or settings.placeholders:
-            pairs = AugmentedPairs(pairs, settings.augment, settings.seed, settings.placeholders)
+        if settings.augment or placeholders:
+            pairs = AugmentedPairs(pairs, settings.augment, settings.seed, placeholders)
         return SampledCorpus(pairs, run.vocabulary, **noise)
 
     def clean_up(self, run):
@@ -156,6 +158,11 @@ class Translation(Task):
             chrf(translations, references, resamples),
         ]
         return Evaluation(scores, references, translations)
+
+
+def _placeholders(run):
+    """Returns whether the translator uses placeholders: as the settings say, or as the model that is fine-tuned."""
+    return run.settings.placeholders or (run.initial is not None and run.initial.placeholders)
 
 
 def _spelling(augment):

@@ -1,6 +1,8 @@
 """Tests of the cache of compiled programs: shared, whole files only, of limited size, and used by TensorFlow."""
 
 import os
+import platform
+import shutil
 import subprocess
 import sys
 
@@ -62,10 +64,33 @@ def test_oldest_files_are_deleted_beyond_the_size(tmp_path):
 
 
 def test_folders_of_killed_processes_are_deleted(tmp_path):
-    killed, running = XlaCache(tmp_path / "shared"), XlaCache(tmp_path / "shared")
-    os.utime(killed.folder, (1e9, 1e9))
+    running = XlaCache(tmp_path / "shared")
+    os.utime(running.folder, (1e9, 1e9))
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    killed = tmp_path / f"process-{platform.node()}-{ended.pid}-abc"
+    elsewhere = [tmp_path / "process-another-machine-1-abc", tmp_path / "process-another-2-abc"]
+    for folder in (killed, *elsewhere):
+        folder.mkdir()
+    os.utime(elsewhere[1], (1e9, 1e9))
     XlaCache(tmp_path / "shared")
-    assert not killed.folder.exists() and running.folder.exists()
+    assert not killed.exists() and running.folder.exists(), "however long it runs"
+    assert elsewhere[0].exists() and not elsewhere[1].exists(), "after a month"
+
+
+def test_a_folder_that_somebody_deletes_is_no_error(tmp_path):
+    cache = XlaCache(tmp_path / "shared")
+    shutil.rmtree(cache.folder)
+    cache.publish()
+    cache.close()
+
+
+def test_a_forked_process_leaves_the_folder(tmp_path, monkeypatch):
+    cache = XlaCache(tmp_path / "shared")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        cache.close()
+    assert cache.folder.exists()
 
 
 def run(folder, **environment):

@@ -11,7 +11,6 @@ from keras_transformer.training import TokenCrossEntropy
 from zoo.config import END_ID, START_ID
 from zoo.corpora.batching import source_batch
 from zoo.storage.arrays import named_arrays
-from zoo.text.placeholders import placeholder
 from zoo.text.tokenizer import train_tokenizer
 from zoo.translation.predictor import Translator
 from zoo.translation.segments import split_text
@@ -279,32 +278,3 @@ def test_model_fine_tuned_by_fit_translates(trained, corpus):
     history = tuned.model.fit(examples, epochs=20, verbose=0, shuffle=False).history["loss"]
     assert history[-1] < 0.1 < history[0]
     assert set(tuned.translate(sources, beam_size=1)) == {"Brund aub!"}
-
-
-class EchoTokenizer:
-    """Encodes a text as its characters, and decodes ids as a given text."""
-
-    def __init__(self, tokenizer, answer):
-        self._tokenizer, self._answer, self.read = tokenizer, answer, []
-
-    def encode(self, texts):
-        self.read.extend(texts)
-        return self._tokenizer.encode(texts)
-
-    def decode(self, rows):
-        return [self._answer] * len(rows)
-
-    def __getattr__(self, name):
-        return getattr(self._tokenizer, name)
-
-
-@pytest.mark.parametrize("placeholders", [True, False])
-def test_placeholders_stand_for_codes(translator, placeholders, monkeypatch):
-    monkeypatch.setattr(translator, "placeholders", placeholders)
-    tokenizer = EchoTokenizer(translator.tokenizer, f"{placeholder(1)} or {placeholder(0)}?{placeholder(2)}")
-    monkeypatch.setattr(translator, "tokenizer", tokenizer)
-    [found] = translator.translate(["mano AX-4471 tek a@b.org"], beam_size=1)
-    if placeholders:
-        assert tokenizer.read[-1] == f"mano {placeholder(0)} tek {placeholder(1)}" and found == "a@b.org or AX-4471?"
-    else:
-        assert tokenizer.read[-1] == "mano AX-4471 tek a@b.org" and placeholder(2) in found

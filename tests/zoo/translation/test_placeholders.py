@@ -1,0 +1,58 @@
+"""Translators put placeholders in place of addresses and codes, and back; fine-tuned ones keep doing so."""
+
+import copy
+
+import pytest
+
+from zoo.config_values import override
+from zoo.text.placeholders import placeholder
+from zoo.translation import task
+
+
+class EchoTokenizer:
+    """Encodes a text as its characters, and decodes ids as a given text."""
+
+    def __init__(self, tokenizer, answer):
+        self._tokenizer, self._answer, self.read = tokenizer, answer, []
+
+    def encode(self, texts):
+        self.read.extend(texts)
+        return self._tokenizer.encode(texts)
+
+    def decode(self, rows):
+        return [self._answer] * len(rows)
+
+    def __getattr__(self, name):
+        return getattr(self._tokenizer, name)
+
+
+@pytest.mark.parametrize("placeholders", [True, False])
+def test_placeholders_stand_for_codes(trained, placeholders, monkeypatch):
+    translator = copy.copy(trained.translator)
+    monkeypatch.setattr(translator, "placeholders", placeholders)
+    tokenizer = EchoTokenizer(translator.tokenizer, f"{placeholder(1)} or {placeholder(0)}?{placeholder(2)}")
+    monkeypatch.setattr(translator, "tokenizer", tokenizer)
+    [found] = translator.translate(["mano AX-4471 tek a@b.org"], beam_size=1)
+    if placeholders:
+        assert tokenizer.read[-1] == f"mano {placeholder(0)} tek {placeholder(1)}" and found == "a@b.org or AX-4471?"
+    else:
+        assert tokenizer.read[-1] == "mano AX-4471 tek a@b.org" and placeholder(2) in found
+
+
+def test_fine_tuned_translators_keep_placeholders(trained, corpus, tmp_path):
+    initial = copy.copy(trained.translator)
+    initial.placeholders = True
+    recipe = override(trained.recipe, ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1"])
+    for name, given, expected in (("a", initial, True), ("b", trained.translator, False)):
+        found = task.train(
+            recipe, corpus.train[:50], corpus.dev[:3], tmp_path / name, initial=given, log=lambda x: None
+        )
+        assert found.placeholders is expected
+
+
+def test_loss_is_that_of_placeholders(trained):
+    translator = copy.copy(trained.translator)
+    translator.placeholders = True
+    first = placeholder(0)
+    expected = trained.translator.loss([(f"mano {first} tek", f"zatis {first}")])
+    assert translator.loss([("mano AX-4471 tek", "zatis AX-4471")]) == pytest.approx(expected)
