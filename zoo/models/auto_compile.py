@@ -11,22 +11,27 @@ from typing import Any
 
 import numpy as np
 
-_RUNS = 3  # Of a compiled function, of which the fastest counts.
+_RUNS = 3  # Of a compiled function, of which the fastest counts at first.
+_WEIGHT = 0.1  # Of each call in the average time of a compiled function.
 
 
 @dataclasses.dataclass
 class _Shape:
-    """What is known of a shape: seconds so far, seconds per element, and seconds of the compiled function if ready."""
+    """What is known of a shape: calls of the plain function, and seconds of the compiled one, if it is ready."""
 
-    seconds: float = 0.0
     calls: int = 0
-    per_element: float = math.inf
+    seconds: float = 0.0
+    rows: int = 0  # Of these calls, without padding.
     requested: bool = False
     compiled_seconds: float = math.inf
 
+    def plain_seconds(self, rows: int) -> float:
+        """Returns how long the plain function takes on average for so many rows."""
+        return rows * self.seconds / self.rows if self.rows else math.inf
+
 
 class AutoCompiled:
-    """Calls a plain function while nothing is compiled, and the compiled one where that is faster.
+    """Calls a plain function while nothing is compiled, and the compiled one where that is faster on average.
 
     A shape is compiled once its calls have taken as long as a compilation takes, so that the work of compiling is at
     most doubled, whatever follows; a script that calls it a few times compiles nothing. Errors of the compilation leave
@@ -58,18 +63,18 @@ class AutoCompiled:
 
     def __call__(self, *arrays):
         padded = self._pad(*arrays)
-        shape = self._shape(padded)
-        elements = max(1, np.size(arrays[0]))
-        if shape.compiled_seconds < shape.per_element * elements:
-            return self._compiled(*padded)
-        start = self._clock()
+        shape, rows, start = self._shape(padded), max(1, len(arrays[0])), self._clock()
+        if shape.compiled_seconds < shape.plain_seconds(rows):
+            outputs = self._compiled(*padded)
+            shape.compiled_seconds += _WEIGHT * (self._clock() - start - shape.compiled_seconds)
+            return outputs
         outputs = self._plain(*arrays)
         seconds = self._clock() - start
         with self._lock:
             shape.calls += 1
             if shape.calls > 1:  # The first call may trace the graph.
                 shape.seconds += seconds
-                shape.per_element = min(shape.per_element, seconds / elements)
+                shape.rows += rows
             wanted = shape.seconds >= self._compile_seconds and not shape.requested
             if wanted and sum(other.requested for other in self._shapes.values()) < self._max_shapes:
                 shape.requested = True
@@ -82,7 +87,7 @@ class AutoCompiled:
         shape = self._shape(padded)
         shape.requested = True
         self._compile(shape, padded)
-        shape.compiled_seconds = 0.0  # It is wanted, whatever the plain function takes.
+        shape.rows, shape.seconds = 1, math.inf  # It is wanted, whatever the plain function takes.
 
     def _shape(self, padded):
         key = tuple((np.shape(array), str(array.dtype)) for array in padded)

@@ -73,6 +73,26 @@ def test_a_compiled_function_that_is_slower_is_not_used():
     assert not machine.waiting, "compiled once only"
 
 
+def test_averages_count_and_not_the_fastest_call():
+    machine = Machine(compiled_seconds=0.8)
+    machine.call(1, times=4)
+    machine.plain_seconds = 0.1  # A single fast call, as of a sentence that ends early.
+    machine.call(1)
+    machine.plain_seconds = 1.0
+    machine.call(1)
+    machine.run_background()
+    assert machine.call(1) == ("compiled", 4)
+
+
+def test_a_compiled_function_that_becomes_slower_is_given_up():
+    machine = Machine()
+    machine.call(1, times=6)
+    machine.run_background()
+    machine.compiled_seconds = 5.0
+    machine.call(1, times=5)
+    assert machine.call(1) == ("plain", 1)
+
+
 def test_the_time_of_a_compilation_is_learned():
     machine = Machine(compile_seconds=8.0)
     machine.call(1, times=6)
