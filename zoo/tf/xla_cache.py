@@ -1,4 +1,4 @@
-"""A cache on disk of what XLA has compiled, which later processes load in a third of the time.
+"""A cache on disk of what XLA has compiled, which later processes load instead.
 
 TensorFlow has such a cache, but fails at an incomplete file, as after a kill, or while another process writes it. So
 each process has a folder of its own, with links to the complete files of the shared one; what it compiles is moved
