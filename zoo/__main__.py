@@ -5,7 +5,6 @@ import importlib
 import json
 import os
 import pathlib
-import sys
 import tempfile
 from collections.abc import Iterator
 
@@ -15,6 +14,7 @@ import rich.table
 import zoo
 from zoo.commands import command_line
 from zoo.commands.command_line import add_command
+from zoo.distribution.exiting import exit_command
 from zoo.storage.packing import DTYPES
 from zoo.text.terminal import table_cell
 
@@ -189,4 +189,4 @@ def parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_command(main())

@@ -1,8 +1,24 @@
-"""Suppression of the messages that backends print when they start, such as those about missing GPUs."""
+"""Start of the backend: without its messages, such as those about missing GPUs, and without what nobody uses."""
 
 import contextlib
 import os
+import sys
 from collections.abc import Iterator
+
+# Keras imports them where they are installed, which takes a second; nothing here uses its parts that need them.
+_UNUSED = "sklearn", "matplotlib"
+
+
+def start_backend() -> None:
+    """Imports Keras and its backend for a command; its parts for scikit-learn and for pictures stay unavailable."""
+    absent = [name for name in _UNUSED if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(absent))  # None makes their import fail.
+    try:
+        with quiet_start():
+            import keras  # noqa: F401
+    finally:
+        for name in absent:
+            sys.modules.pop(name, None)
 
 
 @contextlib.contextmanager

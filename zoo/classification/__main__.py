@@ -9,6 +9,7 @@ from zoo.classification.recipes import RECIPES
 from zoo.commands import command_line
 from zoo.commands.command_line import CORPUS, check_writable, log
 from zoo.commands.task_commands import TaskCommands
+from zoo.distribution.exiting import exit_command
 from zoo.extras import require
 from zoo.text.terminal import join_lines, table_cell
 
@@ -90,4 +91,4 @@ COMMANDS = ClassificationCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_command(main())

@@ -16,7 +16,7 @@ import rich.progress
 
 from zoo.corpora.reading import existing_path, read_byte_lines, read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
-from zoo.quiet import quiet_start
+from zoo.quiet import start_backend
 from zoo.text.terminal import escape_control_characters, join_lines
 
 CORPUS = "data", "columns", "features", "split"  # Arguments of `add_corpus`.
@@ -62,8 +62,7 @@ def execute(parser: argparse.ArgumentParser, arguments: list[str] | None = None)
     if check := getattr(options, "check", None):
         check(options)
     if options.backend:
-        with quiet_start():
-            import keras  # noqa: F401 (starts the backend)
+        start_backend()
     try:
         return options.run(options) or 0
     except KeyboardInterrupt as interrupt:

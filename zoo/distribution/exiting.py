@@ -1,4 +1,4 @@
-"""Exit of a process after a worker failure, and folders that are deleted at the exit."""
+"""Exit of a command, of a process after a worker failure, and folders that are deleted at the exit."""
 
 import atexit
 import contextlib
@@ -9,6 +9,15 @@ import sys
 import tempfile
 
 _folders = contextlib.ExitStack()
+_status = None  # Of a command that has ended.
+
+
+def _leave_out_teardown():
+    if _status is not None:
+        exit_process(_status)
+
+
+atexit.register(_leave_out_teardown)  # Called after all that is registered later: backends and threads have ended.
 atexit.register(_folders.close)
 
 
@@ -23,9 +32,17 @@ def temporary_folder(prefix: str) -> pathlib.Path:
     return pathlib.Path(folder)
 
 
+def exit_command(status: int) -> None:
+    """Raises `SystemExit`, and leaves out the teardown of all modules then, which takes TensorFlow most of a second."""
+    global _status
+    _status = status
+    raise SystemExit(status)
+
+
 def exit_process(status: int) -> None:
     """Exits immediately. After a `WorkerFailure` JAX would wait a minute for the other workers, then abort."""
     _folders.close()
-    sys.stdout.flush()
-    sys.stderr.flush()
+    with contextlib.suppress(OSError, ValueError):  # Closed pipes and full disks, of which `run` has told.
+        sys.stdout.flush()
+        sys.stderr.flush()
     os._exit(status)

@@ -2,6 +2,7 @@
 
 from zoo.commands.command_line import corpus_group, with_log
 from zoo.commands.task_commands import TaskCommands
+from zoo.distribution.exiting import exit_command
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.recipes import RECIPES
 from zoo.text.words import split_words
@@ -43,4 +44,4 @@ COMMANDS = LabellingCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_command(main())

@@ -6,6 +6,7 @@ import rich.table
 from zoo.commands.command_line import corpus_group, log, progress_bar, with_log
 from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
+from zoo.distribution.exiting import exit_command
 from zoo.extras import require
 from zoo.parsing.recipes import RECIPES
 from zoo.text.terminal import join_lines, table_cell
@@ -91,4 +92,4 @@ COMMANDS = ParsingCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_command(main())

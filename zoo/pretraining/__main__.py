@@ -2,6 +2,7 @@
 
 from zoo.commands import command_line
 from zoo.commands.task_commands import TaskCommands
+from zoo.distribution.exiting import exit_command
 from zoo.pretraining.data import open_texts
 from zoo.pretraining.recipes import RECIPES
 
@@ -32,4 +33,4 @@ COMMANDS = PretrainingCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_command(main())

@@ -9,6 +9,7 @@ from zoo.commands.command_line import LIMITS, check_writable, given_arguments, l
 from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.reading import read_lines
+from zoo.distribution.exiting import exit_command
 from zoo.storage import checkpoints
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
@@ -255,4 +256,4 @@ COMMANDS = TranslationCommands()
 main = COMMANDS.main
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_command(main())
