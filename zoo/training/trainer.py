@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 import keras
 import numpy as np
 
+from keras_transformer import Decoder, Encoder
+from keras_transformer.ops.sublayers import sublayers
 from keras_transformer.training import average_arrays, prepare_replicas
 from zoo.config import PAD_ID, TrainingConfig
 from zoo.corpora.encoded_corpus import teacher_forced
@@ -73,6 +75,9 @@ class Trainer:
         self.signals = StopSignals(self.workers)
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
         self.facts["interval"] = [0.0, 0.0]  # The sum of the losses since the last evaluation, and their number.
+        for layer in sublayers(model) if config.remat else ():
+            if isinstance(layer, Encoder | Decoder):
+                layer.remat = True
         with strategy.scope() if strategy else contextlib.nullcontext():
             prepare_replicas(model).compile(
                 optimizer=make_optimizer(config, model, self.accumulation),

@@ -1,6 +1,7 @@
 """Tests of the trainer: accumulation, reported figures, checkpoints, patience."""
 
 import dataclasses
+import functools
 import itertools
 import threading
 
@@ -21,6 +22,7 @@ from trainer_checks import (
     whole_batches,
 )
 
+from keras_transformer import DecoderBlock, EncoderBlock
 from zoo.corpora.batching import BatchStream
 from zoo.corpora.encoded_corpus import teacher_forced
 from zoo.storage.arrays import load_arrays, named_arrays
@@ -83,6 +85,29 @@ def test_reported_loss_is_mean_over_updates(tmp_path, micro_batch_tokens):
         gold = np.take_along_axis(log_probs, labels[..., None], -1)[..., 0]
         losses.append((-0.8 * gold - 0.2 * log_probs.mean(-1))[labels != 0].mean())
     assert history(tmp_path)[0]["train_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
+
+
+def test_remat_computes_blocks_again_and_trains_the_same(tmp_path, monkeypatch):
+    """With dropout: the second pass draws what the first one did."""
+    calls = []
+    for block in (EncoderBlock, DecoderBlock):
+        monkeypatch.setattr(block, "call", counted(block.call, calls))
+    found = {}
+    for remat in (False, True):
+        calls.clear()
+        _, weights = train(make_real(dropout=True), whole_batches(), tmp_path / str(remat), steps=2, remat=remat)
+        found[remat] = len(calls), weights
+    assert found[True][0] == 2 * found[False][0] > 0, "each block is traced for both passes"
+    assert_close(found[True][1], found[False][1])
+
+
+def counted(call, calls):
+    @functools.wraps(call)
+    def counting(*args, **kwargs):
+        calls.append(1)
+        return call(*args, **kwargs)
+
+    return counting
 
 
 @pytest.mark.slow
