@@ -88,6 +88,8 @@ class TrainingConfig(CheckedConfig):
             parsing "bracket_f1".
         patience: Evaluations without a better score after which training stops; 0 for never.
         precision: Keras dtype policy during training.
+        jit_compile: Whether XLA compiles updates on TensorFlow, a minute or so for each shape of a batch; batches are
+            then padded to few shapes, as they always are on JAX. Not under a tf.distribute strategy.
         remat: Whether encoders and decoders compute each block a second time in the backward pass instead of keeping
             what is in it: less memory, a third more work, the same gradients (Chen et al. 2016).
         seed: Seed of weights, dropout and the order of examples.
@@ -120,6 +122,7 @@ class TrainingConfig(CheckedConfig):
     score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1")
     patience: int = zero_or_more(0)
     precision: str = choice("float32", "mixed_bfloat16", "mixed_float16")
+    jit_compile: bool = False
     remat: bool = False
     seed: int = 1
     deterministic: bool = False

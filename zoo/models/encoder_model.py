@@ -23,6 +23,20 @@ class ConfiguredModel(keras.Model):
         super().__init__(**{"name": self.default_name, **kwargs})
         self.config = config
 
+    def compile(self, *args, jit_compile="auto", **kwargs):
+        """As Keras's, but on TensorFlow "auto" does not mean XLA, which compiles each shape of a batch anew.
+
+        Keras turns XLA on if there is one GPU. Batches of sentences come in hundreds of shapes; see docs/training.md.
+        """
+        if jit_compile == "auto" and keras.backend.backend() == "tensorflow":
+            jit_compile = False
+        super().compile(*args, jit_compile=jit_compile, **kwargs)
+
+    def compile_from_config(self, config):
+        self.compile(**keras.saving.deserialize_keras_object(config))
+        if self.built:
+            self.optimizer.build(self.trainable_variables)
+
     def get_config(self):
         return {**super().get_config(), "config": dataclasses.asdict(self.config)}
 

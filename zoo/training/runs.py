@@ -6,7 +6,6 @@ import pathlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import keras
 import numpy as np
 
 from keras_transformer.training import average_arrays
@@ -239,7 +238,7 @@ def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tu
             settings.batch_tokens,
             seed=settings.seed,
             start=trainer.position,
-            pad_multiple=8 if keras.backend.backend() == "jax" else 1,
+            pad_multiple=8 if model.jit_compile else 1,
         )
         if trainer.accumulation * trainer.replicas > 1:
             run.log(

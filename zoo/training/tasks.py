@@ -148,6 +148,11 @@ class Task:
         """
         settings = recipe.training
         self.check(recipe, initial)
+        if strategy and settings.jit_compile:
+            raise ValueError(
+                "XLA cannot compile updates under a tf.distribute strategy. Received: jit_compile=True with "
+                f"{type(strategy).__name__}. Leave out one of both."
+            )
         data = self.read(recipe, train, dev, log)
         workers = current_workers(strategy)
         tokenizer = self.given_vocabulary(train, initial.tokenizer if initial else tokenizer)

@@ -82,6 +82,7 @@ class Trainer:
             prepare_replicas(model).compile(
                 optimizer=make_optimizer(config, model, self.accumulation),
                 loss=loss or make_loss(config, pad_label),
+                jit_compile=config.jit_compile or "auto",
             )
             self.loss = UpdateMean(name="loss")
             # Bypasses Keras's tracking of attributes, as `compile` does.
