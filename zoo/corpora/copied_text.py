@@ -4,6 +4,7 @@ import random
 import string
 
 _ONSETS = "b br c ch cl d dr f fr g gr h j k kl kr l m n p ph pr qu r rh s sch sh sl st t th tr v w y z zh".split()
+_CONSONANTS = "bcdfghjklmnpqrstvwxz"
 _NUCLEI = "a a a e e e i i i o o o u u y ai ao au ea ee ei ia ie io oa oo ou ua á ä é è í ó ö ø ü".split()
 _CODAS = ["", "", "", "", *"b ck d f g k l ll m n nd ng nn p r rd rk s ss st t tt th v x z ć ń ś š ž".split()]
 _ENDINGS = [
@@ -52,11 +53,16 @@ _CURRENCIES = "€ $ £ ¥ EUR USD CHF GBP".split()
 
 def random_name(rng: random.Random) -> str:
     """Returns a word of two to four random syllables with a capital, such as nobody has seen before."""
-    syllables = (rng.choice(_ONSETS) + rng.choice(_NUCLEI) for _ in range(rng.choice((1, 2, 2, 2, 3))))
+    syllables = (_onset(rng) + rng.choice(_NUCLEI) for _ in range(rng.choice((1, 2, 2, 2, 3))))
     word = "".join(syllables) + rng.choice(_CODAS)
     word += rng.choice(_ENDINGS) if rng.random() < 0.25 else rng.choice(["", "a", "o", "e", "i", "us"])
     start = rng.choice(["Mc", "O'", "De", "El-", "Al-", "Mac"]) if rng.random() < 0.06 else ""
     return start + word.capitalize()
+
+
+def _onset(rng):
+    """Returns consonants: one in five times any two, for names such as Mkhitar, with onsets that no list has."""
+    return "".join(rng.choices(_CONSONANTS, k=2)) if rng.random() < 0.2 else rng.choice(_ONSETS)
 
 
 def random_number(rng: random.Random) -> str:

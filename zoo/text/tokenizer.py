@@ -82,6 +82,19 @@ class Tokenizer:
         """Whether words in capitals are encoded as small letters between markers; see `zoo.text.case_markup`."""
         return self._processor.piece_to_id(BEGIN_PIECE) != UNKNOWN_ID
 
+    @functools.cached_property
+    def kept_kinds(self) -> np.ndarray:
+        """Kinds int32 `[V]`, from 1, of the pieces that translations keep: with digits, and bytes; 0 for others.
+
+        Bytes are of characters without a piece of their own, such as emoji, foreign scripts and placeholders.
+        """
+        pieces = [self._processor.id_to_piece(i).strip("\u2581") for i in range(self.vocabulary_size)]
+        numbers = {}
+        for i, piece in enumerate(pieces):
+            if self._processor.is_byte(i) or any(map(str.isdecimal, piece)):
+                numbers.setdefault(piece, len(numbers) + 1)
+        return np.array([numbers.get(piece, 0) for piece in pieces], "int32")
+
     @property
     def vocabulary_size(self) -> int:
         """Rows of an embedding table for this vocabulary, special ids included."""

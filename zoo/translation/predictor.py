@@ -9,12 +9,10 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.decoding import beam_search, count_repeats, greedy_search, sample
 from keras_transformer.training.losses import smoothed_cross_entropy
-from zoo.config import END_ID, PAD_ID, START_ID, ModelConfig
+from zoo.config import END_ID, PAD_ID, ModelConfig
 from zoo.corpora.batching import source_batch, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus, teacher_forced
-from zoo.limits import with_check
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
 from zoo.text.checks import check_same_length, check_texts
@@ -23,10 +21,10 @@ from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, AlignmentHeads, align_words, attention_function, check_heads
 from zoo.translation.decoding import decode_texts, pad_search_inputs
 from zoo.translation.search_options import search_options
+from zoo.translation.searches import run_search
 from zoo.translation.segments import Translation
 
 SEARCH_SETTINGS = "beam_size", "length_penalty"
-_SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 
 
 class Translator(Predictor):
@@ -44,7 +42,8 @@ class Translator(Predictor):
         max_extra_tokens: Maximum number of tokens by which a translation is longer than its segment.
         max_repeats: How often the same words may follow each other, which ends translations that go round in circles;
             twice as often as in the source is always allowed. 0 for no limit.
-        placeholders: Whether the model reads placeholders for addresses and codes; see `zoo.text.placeholders`.
+        placeholders: Whether the model reads placeholders for addresses and codes; see `zoo.text.placeholders`. Of
+            the hypotheses of a beam, those come first that lose the fewest digits and placeholders of their text.
         alignment_heads: As for `zoo.translation.alignment.attention_function`.
     """
 
@@ -287,14 +286,5 @@ class Translator(Predictor):
         limits = np.count_nonzero(source, axis=1).astype("int32") + self.max_extra_tokens
         return self.pad_inputs(source, limits) if self.few_shapes else (source, limits)
 
-    def _run_search(self, source, limits, uniforms=None, each_step=None, *, name, extra, max_repeats, **options):
-        search = {"greedy": greedy_search, "beam": beam_search, "sample": sample}[name]
-        num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + extra
-        step, state = self.model.step_function(num_beams), self.model.init_state(source, num_beams, width)
-        step = step if each_step is None else with_check(each_step, step)
-        options = {**_SPECIAL, **options, "max_lengths": limits, "max_length": width}
-        if max_repeats:
-            options["max_repeats"] = ops.maximum(2 * count_repeats(source, PAD_ID), max_repeats)
-        if uniforms is not None:
-            options["uniforms"] = uniforms
-        return search(step, state, **options)
+    def _run_search(self, source, limits, uniforms=None, each_step=None, **options):
+        return run_search(self, source, limits, uniforms, each_step, **options)

@@ -6,7 +6,7 @@ import pytest
 
 from zoo.config_values import override
 from zoo.text.placeholders import placeholder
-from zoo.translation import task
+from zoo.translation import searches, task
 
 
 class EchoTokenizer:
@@ -56,3 +56,22 @@ def test_loss_is_that_of_placeholders(trained):
     first = placeholder(0)
     expected = trained.translator.loss([(f"mano {first} tek", f"zatis {first}")])
     assert translator.loss([("mano AX-4471 tek", "zatis AX-4471")]) == pytest.approx(expected)
+
+
+def test_hypotheses_that_keep_digits_come_first(trained, monkeypatch):
+    """The best four of a search, in the order of their scores, are ordered by what they lose of a text."""
+    chosen = []
+
+    def most_kept(found, source, kinds, num_return):
+        chosen.append(found.ids.shape[1])
+        return searches.Hypotheses(*(values[:, ::-1][:, :num_return] for values in found))
+
+    translator = copy.copy(trained.translator)
+    monkeypatch.setattr(translator, "_compiled", {})
+    best = translator.n_best(["mano tek"], 4)[0]
+    assert not chosen
+    monkeypatch.setattr(translator, "placeholders", True)
+    monkeypatch.setattr(searches, "most_kept", most_kept)
+    monkeypatch.setattr(translator, "_compiled", {})
+    assert translator.translate(["mano tek"], beam_size=4) == [best[-1].text]
+    assert chosen == [4], "all hypotheses are compared, one is returned"
