@@ -1,6 +1,6 @@
 """Which heads of the cross-attention align words best, by hand-aligned sentences?
 
-    python benchmarks/alignment.py --checkpoint translation/tatoeba-en-de --links tests/fixtures/alignments.txt
+    python benchmarks/alignment.py --checkpoint translation/en-de --links tests/fixtures/alignments.txt
 
 A line of the file is `text ||| translation ||| 0-0 2-1`: pairs of word numbers, source and target, from 0. A target
 word is right if its link is one of its pairs; words without a pair do not count. To all heads of the last layer others
@@ -40,7 +40,7 @@ def share_right(translator, rows, heads) -> float:
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--checkpoint", default="translation/tatoeba-en-de", help="name or folder")
+    arguments.add_argument("--checkpoint", default="translation/en-de", help="name or folder")
     arguments.add_argument("--links", type=pathlib.Path, required=True, help="hand-aligned sentences")
     arguments.add_argument("--lowercase", action="store_true", help="for a model of lower-cased text")
     arguments.add_argument("--save", help="folder for the checkpoint with the chosen heads")

@@ -87,7 +87,7 @@ def is_kept(value: str, translation: str) -> bool:
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--checkpoint", default="translation/tatoeba-en-de", help="name or folder")
+    arguments.add_argument("--checkpoint", default="translation/en-de", help="name or folder")
     arguments.add_argument("--data", required=True, help="tab-separated pairs")
     arguments.add_argument("--columns", type=int, nargs=2, help="source and target column; 0 1 by default")
     arguments.add_argument("--language", help="that of the source; the card's by default")

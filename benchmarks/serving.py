@@ -1,6 +1,6 @@
 """One exported model under many threads: are the answers those of one thread, do memory and traced graphs grow?
 
-python benchmarks/serving.py --checkpoint translation/tatoeba-en-de --texts texts.txt --requests 10000
+python benchmarks/serving.py --checkpoint translation/en-de --texts texts.txt --requests 10000
 """
 
 import argparse
@@ -23,7 +23,7 @@ _REPEATED = 200  # Requests that are made again by one thread, to compare.
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--checkpoint", default="translation/tatoeba-en-de", help="name or folder")
+    arguments.add_argument("--checkpoint", default="translation/en-de", help="name or folder")
     arguments.add_argument("--texts", required=True, help="a text a line, to make requests of")
     arguments.add_argument("--threads", type=int, default=32)
     arguments.add_argument("--requests", type=int, default=10_000)

@@ -1,4 +1,4 @@
-"""Trained Transformers by name: `zoo.load("translation/tatoeba-en-de").translate(["Good morning."])`."""
+"""Trained Transformers by name: `zoo.load("translation/en-de").translate(["Good morning."])`."""
 
 import importlib
 import os

@@ -30,14 +30,14 @@ _FITTED = """
 import keras, shutil, zoo
 from keras_transformer.training import TokenCrossEntropy
 shutil.rmtree("fitted", ignore_errors=True)
-translator = zoo.load("translation/tatoeba-en-de")
+translator = zoo.load("translation/en-de")
 examples = translator.examples(["He has a fever."], ["Er hat Fieber."], batch_size=1)
 translator.model.compile(keras.optimizers.SGD(0.001), TokenCrossEntropy())
 translator.model.fit(examples, epochs=1, verbose=0)
 card = translator.save("fitted")
 print("scores" in card, "name" in card, card["derived_from"]["name"])
 """
-_LOAD = "import zoo; zoo.load('translation/tatoeba-en-de')"
+_LOAD = "import zoo; zoo.load('translation/en-de')"
 _LOSS = "import numpy as np; from keras_transformer.training import TokenCrossEntropy; "
 PYTHON = [
     Row(
@@ -55,7 +55,7 @@ PYTHON = [
         code=True,
     ),
     Row("model never built", _SAVED, out=r"\A[1-9]\d+\n1\n\Z", code=True),
-    Row("fit, then save", _FITTED, out=r"\AFalse False translation/tatoeba-en-de\n\Z", code=True),
+    Row("fit, then save", _FITTED, out=r"\AFalse False translation/en-de\n\Z", code=True),
     Row(
         "id outside of the table",
         "import numpy as np; from keras_transformer import TokenEmbedding; TokenEmbedding(10, 4)(np.array([[-1]]))",

@@ -45,7 +45,7 @@ README = [
         out="^3 Python blocks ran, 1 outputs are as printed$",
         at_home=True,
     ),
-    Row("list", "python -m zoo list", out="^translation/tatoeba-en-de +6,001,664 "),
+    Row("list", "python -m zoo list", out="^translation/en-de +6,001,664 "),
     Row("show", "python -m zoo show classification/sst2", out="^ +labels +negative positive"),
     Row("doctor", "python -m zoo doctor", out="^note +sacrebleu: not installed; .*: python -m pip install 'sacrebleu>"),
     Row(
@@ -97,7 +97,7 @@ MISSING_PACKAGES = [
         "check, no NLTK",
         "python -m zoo check",
         out=r"(?s)^note +parsing/genia: answers: not checked: Parsing needs NLTK\. Install it: python -m pip install.*"
-        "^ok +translation/tatoeba-en-de: answers",
+        "^ok +translation/en-de: answers",
         err=r"\A\Z",
         status=3,
     ),
@@ -188,7 +188,7 @@ PREDICTIONS = [
     Row(
         "unknown name",
         "python -m zoo.translation translate --checkpoint translation/tatoeba-de-en --text x",
-        err=r"\Aerror: 'translation/tatoeba-de-en' is neither .*Known names: .*translation/tatoeba-en-de\.\n\Z",
+        err=r"\Aerror: 'translation/tatoeba-de-en' is neither .*Known names: .*translation/en-de\.\n\Z",
         status=2,
     ),
     Row(

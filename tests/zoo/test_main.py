@@ -90,7 +90,7 @@ def test_show_prints_whole_card(invented, width, monkeypatch, capsys):
 
 def test_show_of_unknown_name_raises(capsys):
     assert command.main(["show", "translation/nonsense"]) == 2
-    assert "translation/tatoeba-en-de" in capsys.readouterr().err, "the names that there are"
+    assert "translation/en-de" in capsys.readouterr().err, "the names that there are"
 
 
 def test_unknown_commands_raise(capsys):

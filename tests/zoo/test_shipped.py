@@ -20,7 +20,7 @@ DEV = {
         "source": "translation/multi30k/tok/val.lc.norm.tok.en.gz",
         "target": "translation/multi30k/tok/val.lc.norm.tok.de.gz",
     },
-    "translation/tatoeba-en-de": {"data": "translation/tatoeba_eng_deu/dev.tsv"},
+    "translation/en-de": {"data": "translation/tatoeba_eng_deu/dev.tsv"},
 }
 
 
@@ -92,7 +92,7 @@ def test_first_sentences_are_right():
     }
     lines = (ROOT / "examples" / "sentences.txt").read_text("utf-8").splitlines()
     assert lines == [*references]
-    for line, found in zip(lines, zoo.load("translation/tatoeba-en-de").translate(lines)):
+    for line, found in zip(lines, zoo.load("translation/en-de").translate(lines)):
         assert found in references[line]
 
 
@@ -100,7 +100,7 @@ def test_first_sentences_are_right():
 def test_most_words_are_aligned_right():
     """In 20 sentences aligned by hand: 91 % of 157 words; 56 % before the heads were chosen."""
     right = []
-    translator = zoo.load("translation/tatoeba-en-de")
+    translator = zoo.load("translation/en-de")
     for line in (ROOT / "tests" / "fixtures" / "alignments.txt").read_text("utf-8").splitlines():
         source, target, pairs = line.split(" ||| ")
         links = [tuple(map(int, pair.split("-"))) for pair in pairs.split()]

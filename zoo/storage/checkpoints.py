@@ -180,7 +180,7 @@ def _read_file(folder, card, name):
 
 
 def shipped_checkpoints() -> dict[str, pathlib.Path]:
-    """Returns the folders of the shipped checkpoints by name, such as `translation/tatoeba-en-de`."""
+    """Returns the folders of the shipped checkpoints by name, such as `translation/en-de`."""
     paths = sorted(WEIGHTS_FOLDER.glob(f"*/*/{CARD}"))
     return {path.parent.relative_to(WEIGHTS_FOLDER).as_posix(): path.parent for path in paths}
 

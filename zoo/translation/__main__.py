@@ -20,7 +20,7 @@ _PROTOCOL = ("tokenize", "lowercase")
 
 
 class TranslationCommands(TaskCommands):
-    task, recipes, predict, default_checkpoint = "translation", RECIPES, "translate", "translation/tatoeba-en-de"
+    task, recipes, predict, default_checkpoint = "translation", RECIPES, "translate", "translation/en-de"
 
     def add_commands(self, commands):
         vocabulary = self.add_command(commands, "vocabulary", self.run_vocabulary, backend=False)
@@ -129,6 +129,8 @@ class TranslationCommands(TaskCommands):
         text = "tokens by which a translation may be longer than its segment; the checkpoint's by default"
         command.add_argument("--max-extra-tokens", type=int, help=text)
         command.add_argument("--alignments", action="store_true", help="word alignments as well")
+        text = "numbers of texts of a call, such as 1 8, for which XLA compiles the search"
+        command.add_argument("--compile", dest="compiled_for", type=int, nargs="+", default=[], metavar="N", help=text)
         command.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
 
     def run_vocabulary(self, options) -> None:
@@ -227,6 +229,7 @@ class TranslationCommands(TaskCommands):
             max_extra_tokens=options.max_extra_tokens,
             alignments=options.alignments,
             text=not options.ids_only,
+            compiled_for=options.compiled_for,
             pairs=[*self.read(options)] if _gives_corpus(options) else (),
             **given_arguments(options, LIMITS),
         )

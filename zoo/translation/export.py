@@ -16,12 +16,23 @@ _TEXTS_PER_CALL = 16  # Of scored texts, if calls have a time limit.
 _PROBES = ["", "Where is my hat?", "A man is sleeping.", "Two dogs run.\n\nIt is late. We go home.", "xyzzy 🙂 ❤"]
 
 
-def translation_service(translator, limits: Limits, search: dict, alignments: bool, text: bool):
+def translation_service(
+    translator, limits: Limits, search: dict, alignments: bool, text: bool, compiled_for: Sequence[int] = ()
+):
     """Returns the `tf.Module` to save; see `Translator.export` for the arguments."""
+    if compiled_for and (min(compiled_for) < 1 or limits.max_seconds is not None):
+        raise ValueError(
+            "`compiled_for` must be positive numbers of texts, without `max_seconds`, as the time of a compiled search "
+            f"is not checked. Received: compiled_for={[*compiled_for]}, max_seconds={limits.max_seconds}. "
+            "Change one of both."
+        )
+    from zoo.tf.compiled_search import compiled_search
     from zoo.tf.translation_service import TextService, TranslationService
 
-    model, extra_tokens = translator.model, translator.max_extra_tokens
-    parts = model, translator.plain_search(**search), search["num_return"], extra_tokens, limits
+    model, extra_tokens, run = translator.model, translator.max_extra_tokens, translator.plain_search(**search)
+    if compiled_for:
+        run = compiled_search(run, compiled_for)
+    parts = model, run, search["num_return"], extra_tokens, limits
     if not text:
         return TranslationService(*parts)
     from zoo.tf.tokenizers import GraphTokenizer
@@ -38,14 +49,22 @@ def translation_service(translator, limits: Limits, search: dict, alignments: bo
     )
 
 
-def check_export(translator, limits: Limits, folder: os.PathLike, search: dict, pairs: Sequence[tuple[str, str]]):
+def check_export(
+    translator,
+    limits: Limits,
+    folder: os.PathLike,
+    search: dict,
+    pairs: Sequence[tuple[str, str]],
+    compiled_for: Sequence[int],
+):
     """Compares a SavedModel with its translator on test inputs and on `pairs`; returns its scores on the pairs."""
-    served = load_exported(folder, translator, None if limits.max_seconds is None else _TEXTS_PER_CALL)
     search = {name: value for name, value in search.items() if name != "num_return"}
-    expected, found = translator.translate(_PROBES, **search), served(_PROBES)
-    for probe, wanted, received in zip(_PROBES, expected, found):
-        if wanted != received:
-            raise_mismatch("translator", probe, wanted, received)
+    expected = translator.translate(_PROBES, **search)
+    for size in (*compiled_for, None if limits.max_seconds is None else _TEXTS_PER_CALL):
+        served = load_exported(folder, translator, size)
+        for probe, wanted, received in zip(_PROBES, expected, served(_PROBES)):
+            if wanted != received:
+                raise_mismatch("translator", probe, wanted, received)
     if not pairs:
         return []
     sources, references = zip(*pairs)

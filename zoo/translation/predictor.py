@@ -198,6 +198,7 @@ class Translator(Predictor):
         alignments: bool = False,
         text: bool = True,
         pairs: Sequence[tuple[str, str]] = (),
+        compiled_for: Sequence[int] = (),
         **limits,
     ) -> dict:
         """Writes a SavedModel folder that translates without this package; returns its card.
@@ -214,6 +215,8 @@ class Translator(Predictor):
                 numbers.
             text: Whether there is a signature for texts, which needs tensorflow-text, also where the model is loaded.
             pairs: Sources and references to score the SavedModel on. The card contains the scores.
+            compiled_for: Numbers of texts, such as `[1, 8]`, for which XLA compiles the search, up to 64 tokens each,
+                at the first call of each size; larger calls take the plain graph.
             limits: `max_bytes` and `max_seconds` of `zoo.limits.Limits`; the first does not apply to ids.
 
         Raises:
@@ -227,17 +230,20 @@ class Translator(Predictor):
         if max_extra_tokens is not None:
             exported.max_extra_tokens = max_extra_tokens
         options = {"search": self.search_settings(num_return, beam_size, length_penalty), "alignments": alignments}
-        return super(Translator, exported).export(folder, **options, text=text, pairs=pairs, **limits)
+        return super(Translator, exported).export(
+            folder, **options, text=text, pairs=pairs, compiled_for=compiled_for, **limits
+        )
 
-    def _make_service(self, limits, search, alignments, text, pairs):
+    def _make_service(self, limits, *, pairs, **options):
         from zoo.translation.export import translation_service
 
-        return translation_service(self, limits, search, alignments, text)
+        return translation_service(self, limits, **options)
 
-    def _check_service(self, limits, folder, search, alignments, text, pairs):
+    def _check_service(self, limits, folder, *, search, pairs, compiled_for, **_):
         from zoo.translation.export import check_export
 
-        return {"search": search, **search, "exported_scores": check_export(self, limits, folder, search, pairs)}
+        scores = check_export(self, limits, folder, search, pairs, compiled_for)
+        return {"search": search, **search, "compiled_for": [*compiled_for], "exported_scores": scores}
 
     def search_settings(
         self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
