@@ -1,4 +1,4 @@
-# make translate   sets up and translates a few sentences, or TEXT="..."
+# make translate   sets up and translates a few sentences, or TEXT="..."; LANGUAGES=en-de names the checkpoint translation/en-de
 # make test        sets up and runs the tests, on TensorFlow
 # make test-slow   the library on JAX, and what takes longest: examples, fresh processes, scores of what is shipped
 # make test-long   checks outside of CI, about two hours: kills, several processes, hostile texts, faults; OPTIONS=--short
@@ -7,6 +7,7 @@
 # Creates the environment; another one than that of an existing environment makes it anew: make PYTHON=python3.12
 PYTHON ?= python3
 VENV ?= .venv
+LANGUAGES ?= en-de
 # Large arrays on huge pages (Linux, glibc 2.35 or later); see docs/training.md.
 export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 
@@ -20,7 +21,8 @@ ON_JAX = $(filter-out tests/ops/test_blockwise.py, $(wildcard tests/ops/test_*.p
 .PHONY: translate test test-slow test-long lint clean
 
 translate: $(VENV)/installed
-	@$(VENV)/bin/python -m zoo.translation translate $(if $(TEXT),--text "$(subst ",\",$(TEXT))",examples/sentences.txt)
+	@$(VENV)/bin/python -m zoo.translation translate --checkpoint translation/$(LANGUAGES) \
+		$(if $(TEXT),--text "$(subst ",\",$(TEXT))",examples/sentences/$(firstword $(subst -, ,$(LANGUAGES))).txt)
 
 test: $(VENV)/installed-test
 	$(PYTEST) -m "not slow" tests

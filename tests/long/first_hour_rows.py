@@ -90,7 +90,7 @@ _SCRIPTS = {
     "benchmarks/verification.py": "keras-hub",
     "benchmarks/curves.py --data .": "matplotlib",
     "benchmarks/parsing.py --checkpoint parsing/genia --data x": "NLTK",
-    "benchmarks/serving.py --texts examples/sentences.txt": "tensorflow-text",
+    "benchmarks/serving.py --texts examples/sentences/en.txt": "tensorflow-text",
 }
 MISSING_PACKAGES = [
     Row(

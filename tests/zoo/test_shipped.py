@@ -90,7 +90,7 @@ def test_first_sentences_are_right():
             "Hätte ich das gewusst, hätte ich dich früher angerufen.",
         ],
     }
-    lines = (ROOT / "examples" / "sentences.txt").read_text("utf-8").splitlines()
+    lines = (ROOT / "examples" / "sentences" / "en.txt").read_text("utf-8").splitlines()
     assert lines == [*references]
     for line, found in zip(lines, zoo.load("translation/en-de").translate(lines)):
         assert found in references[line]
