@@ -3,9 +3,10 @@
     python benchmarks/alignment.py --checkpoint translation/en-de --links tests/fixtures/alignments.txt
 
 A line of the file is `text ||| translation ||| 0-0 2-1`: pairs of word numbers, source and target, from 0. A target
-word is right if its link is one of its pairs; words without a pair do not count. To all heads of the last layer others
-are added, one at a time, while the share of right words rises on the odd lines; the even ones, which chose nothing,
-tell what that is worth: both shares are printed. `--save FOLDER` writes the checkpoint with these `alignment_heads`.
+word is right if its link is one of its pairs; words without a pair do not count. To all heads of the last layer, and to
+none, others are added, one at a time, while the share of right words rises on the odd lines; the better set is chosen.
+The even lines, which chose nothing, tell what that is worth: both shares are printed. `--save FOLDER` writes the
+checkpoint with these `alignment_heads`.
 """
 
 import argparse
@@ -52,19 +53,24 @@ def main():
     def shares(chosen):
         return share_right(translator, odd, chosen), share_right(translator, even, chosen)
 
-    chosen = ()
+    def extended(chosen):
+        """Adds heads while the share of the odd lines rises; returns it with the heads."""
+        best = share_right(translator, odd, chosen) if chosen else 0.0
+        for _ in range(MOST_ADDED):
+            candidates = [head for head in itertools.product(layers, heads, STEPS) if head not in chosen]
+            found = {head: share_right(translator, odd, [*chosen, head]) for head in candidates}
+            head = max(found, key=found.get)
+            if found[head] <= best:
+                break
+            best, chosen = found[head], [*chosen, head]
+            print("with {}: {:.1f} {:.1f}".format(head, *shares(chosen)), flush=True)
+        return best, chosen
+
     for layer in layers:
-        chosen = [(layer, head, "predicts") for head in heads]
-        print("layer {}, all heads: {:.1f} {:.1f}".format(layer, *shares(chosen)), flush=True)
-    best, last = shares(chosen)[0], len(chosen) + MOST_ADDED
-    while len(chosen) < last:
-        candidates = [head for head in itertools.product(layers, heads, STEPS) if head not in chosen]
-        found = {head: share_right(translator, odd, [*chosen, head]) for head in candidates}
-        head = max(found, key=found.get)
-        if found[head] <= best:
-            break
-        best, chosen = found[head], [*chosen, head]
-        print("with {}: {:.1f} {:.1f}".format(head, *shares(chosen)), flush=True)
+        whole = [(layer, head, "predicts") for head in heads]
+        print("layer {}, all heads: {:.1f} {:.1f}".format(layer, *shares(whole)), flush=True)
+    _, chosen = max(extended(whole), extended([]))
+    print("chosen: {}: {:.1f} {:.1f}".format(chosen, *shares(chosen)))
     if options.save:
         translator.alignment_heads = tuple(chosen)
         translator.save(options.save)

@@ -15,7 +15,7 @@ class AugmentConfig(CheckedConfig):
         lower: The source in small letters, half of them without the final mark, while the target is written properly.
         unmarked: Both sides without their final mark.
         typos: The source with typing errors, about one in 40 characters.
-        quotes: Quotation marks and apostrophes of the source in other variants.
+        quotes: Quotation marks and apostrophes of the source in other variants, or apostrophes in words left out.
         joined: Followed by one or two other pairs.
         copies: With inserted texts that a translation keeps, at corresponding places: emoji, addresses, codes ...
         names: Names that are the same on both sides are replaced by random ones.

@@ -45,7 +45,7 @@ README = [
         out="^3 Python blocks ran, 1 outputs are as printed$",
         at_home=True,
     ),
-    Row("list", "python -m zoo list", out="^translation/en-de +6,001,664 "),
+    Row("list", "python -m zoo list", out="^translation/en-de +8,894,464 "),
     Row("show", "python -m zoo show classification/sst2", out="^ +labels +negative positive"),
     Row("doctor", "python -m zoo doctor", out="^note +sacrebleu: not installed; .*: python -m pip install 'sacrebleu>"),
     Row(

@@ -98,7 +98,7 @@ def test_first_sentences_are_right():
 
 @pytest.mark.slow
 def test_most_words_are_aligned_right():
-    """In 20 sentences aligned by hand: 91 % of 157 words; 56 % before the heads were chosen."""
+    """In 20 sentences aligned by hand: 94 % of 157 words; 87 % by all heads of the last layer."""
     right = []
     translator = zoo.load("translation/en-de")
     for line in (ROOT / "tests" / "fixtures" / "alignments.txt").read_text("utf-8").splitlines():
@@ -106,7 +106,7 @@ def test_most_words_are_aligned_right():
         links = [tuple(map(int, pair.split("-"))) for pair in pairs.split()]
         found = translator.align([source], [target])[0].links
         right += [any(pair in links for pair in found if pair[1] == word) for word in {word for _, word in links}]
-    assert len(right) == 157 and sum(right) > 0.88 * len(right)
+    assert len(right) == 157 and sum(right) > 0.92 * len(right)
 
 
 @pytest.mark.slow

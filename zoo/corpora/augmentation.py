@@ -27,6 +27,7 @@ _BLOCK = 1000  # Pairs that share a generator of random numbers.
 _MARKS = ".!?…。！？"
 _QUOTES = {"'": "’‘`´", "’": "'", '"': "“”„«»", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'"}
 _QUOTE = re.compile(f"[{''.join(_QUOTES)}]")
+_INNER_APOSTROPHE = re.compile(r"(?<=\w)['’](?=\w)")
 _WORD_START = re.compile(r"(^|[\s\"“„«(])(\w)")
 
 
@@ -70,6 +71,8 @@ class AugmentedPairs:
         pair = self._insert(pair, rng) if copied else pair
         source, target = hide_pair(*pair) if self._placeholders else pair
         if rng.random() < config.quotes:
+            if rng.random() < 0.25:
+                source = _INNER_APOSTROPHE.sub("", source)  # As in "dont", whose negation must not get lost.
             source = _QUOTE.sub(lambda found: rng.choice(_QUOTES[found[0]]), source)
         if rng.random() < config.typos:
             source = add_typos(source, target, max(1, round(len(source) / 40 * rng.choice((0.5, 1, 2)))), rng)

@@ -67,6 +67,8 @@ def test_quotes():
     found = {*augmented(pairs=pairs, quotes=1.0).epoch(0)}
     assert {target for _, target in found} == {pairs[0][1]}
     assert {c for source, _ in found for c in source} > set("’“”«")
+    words = [source.split()[1] for source, _ in augmented(pairs=pairs, quotes=1.0).epoch(0)]
+    assert 20 < words.count("dont") < 80, "in a quarter of the pairs, an apostrophe is left out"
 
 
 def test_joined_pairs_are_pairs_of_the_corpus():
