@@ -25,22 +25,34 @@ class TranslationService(tf.Module):
 
     Args:
         model: Model whose variables the search reads.
-        search: Function `search(source [B, S], max_lengths [B], each_step=check)` that returns the N best `Hypotheses`
+        search: Function `search(source [B, S], max_lengths [B], each_step=check)` that returns the K best `Hypotheses`
             and calls the check before each step.
         num_return: Number N of translations.
+        num_searched: Number K of hypotheses of the search, at least N; some may have the same text.
         extra_tokens: Maximum number of tokens of a translation beyond those of its source.
         limits: Limits of a call.
     """
 
-    def __init__(self, model: keras.Model, search: Callable, num_return: int, extra_tokens: int, limits: Limits):
+    def __init__(
+        self,
+        model: keras.Model,
+        search: Callable,
+        num_return: int,
+        num_searched: int,
+        extra_tokens: int,
+        limits: Limits,
+    ):
         super().__init__()
+        self._num_searched = num_searched
         self._limits = limits
         self._tracked = [variable.value for variable in model.variables]
         self._search, self._num_return, self._extra_tokens = search, num_return, extra_tokens
 
     @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32, name="source")], autograph=False)
     def translate_ids(self, source):
-        found = self._hypotheses(start_timer(self._limits), source)
+        found = Hypotheses(
+            *(part[:, : self._num_return] for part in self._hypotheses(start_timer(self._limits), source))
+        )
         return {"ids": found.ids, "scores": tf.where(found.lengths > 0, found.scores, -float("inf"))}
 
     def signatures(self) -> dict:
@@ -116,7 +128,7 @@ class TextService(TranslationService):
         return {TEXTS: self.translate, **super().signatures()}
 
     def _candidates(self, check, segments):
-        """Translates segments `[S]`: texts `[S, N]`, the number of each `[S]`, and scores `[S, N]`."""
+        """Translates segments `[S]`: distinct texts `[S, K]`, the number of each `[S]`, and scores `[S, K]`."""
         copied = tf.strings.regex_full_match(segments, COPIED)
         sources, kept = tf.boolean_mask(segments, ~copied), None
         if self._placeholders:
@@ -127,23 +139,29 @@ class TextService(TranslationService):
         ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))
         texts = self._tokenizer.decode(ids)
         if kept is not None:
-            texts = restore(texts, tf.gather(kept, tf.repeat(tf.range(kept.nrows()), self._num_return)))
-        texts = tf.reshape(texts, (-1, self._num_return))
-        available = tf.math.count_nonzero(found.lengths, axis=1, dtype=tf.int32)
+            texts = restore(texts, tf.gather(kept, tf.repeat(tf.range(kept.nrows()), self._num_searched)))
+        texts = tf.reshape(texts, (-1, self._num_searched))
+        earlier = tf.linalg.band_part(tf.ones(2 * [self._num_searched]), -1, 0) - tf.eye(self._num_searched)
+        again = tf.reduce_any((texts[:, :, None] == texts[:, None]) & (earlier > 0), 2) | (found.lengths == 0)
+        available = self._num_searched - tf.math.count_nonzero(again, axis=1, dtype=tf.int32)
+        order = tf.argsort(tf.cast(again, tf.int32), stable=True)
+        texts, scores = (tf.gather(values, order, batch_dims=1) for values in (texts, found.scores))
         searched = tf.where(~copied)
-        copies = tf.repeat(segments[:, None], self._num_return, axis=1)
+        copies = tf.repeat(segments[:, None], self._num_searched, axis=1)
         return (
             tf.tensor_scatter_nd_update(copies, searched, texts),
             tf.tensor_scatter_nd_update(tf.ones_like(segments, tf.int32), searched, available),
-            tf.tensor_scatter_nd_update(tf.zeros_like(copies, tf.float32), searched, found.scores),
+            tf.tensor_scatter_nd_update(tf.zeros_like(copies, tf.float32), searched, scores),
         )
 
     def _decoded(self, check, source):
         """Decodes ragged ids `[S, (tokens)]` in chunks of similar lengths."""
         lengths = tf.cast(source.row_lengths(), tf.int32)
         width = tf.reduce_max(tf.concat([lengths, [0]], 0)) + self._extra_tokens
-        scores = tf.zeros((0, self._num_return))
-        empty = Hypotheses(tf.zeros((0, self._num_return, width), tf.int32), scores, scores, tf.cast(scores, tf.int32))
+        scores = tf.zeros((0, self._num_searched))
+        empty = Hypotheses(
+            tf.zeros((0, self._num_searched, width), tf.int32), scores, scores, tf.cast(scores, tf.int32)
+        )
         return map_in_chunks(lengths, self._chunk_tokens, functools.partial(self._hypotheses, check), empty, source)
 
     def _links(self, check, texts, translations):

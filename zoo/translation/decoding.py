@@ -51,7 +51,7 @@ def decode_texts(
     for i, (_, kept), found in zip(searched, hidden, original_order(chunks, results)):
         if translator.placeholders:
             found = [option._replace(text=restore(option.text, kept)) for option in found]
-        candidates[i] = found
+        candidates[i] = _distinct(found)
     remaining = iter(candidates)
     return [join_segments(parts, [next(remaining) for _ in parts], Translation) for parts in segments]
 
@@ -62,6 +62,14 @@ def pad_search_inputs(source: np.ndarray, limits: np.ndarray) -> tuple[np.ndarra
     more_rows = next_power_of_two(rows) - rows
     more_steps = next_power_of_two(max(MIN_WIDTH, width)) - width
     return np.pad(source, ((0, more_rows), (0, more_steps))), np.pad(limits, (0, more_rows), constant_values=1)
+
+
+def _distinct(found):
+    """Leaves out translations with the text of a better one, which is cut into other subwords."""
+    best = {}
+    for option in found:
+        best.setdefault(option.text, option)
+    return [*best.values()]
 
 
 def _decode_chunk(translator, rows, search):

@@ -10,6 +10,7 @@ from zoo.limits import Limits
 from zoo.serving.predictor import raise_mismatch
 from zoo.translation import alignment
 from zoo.translation.metrics import bleu, chrf
+from zoo.translation.searches import searched
 
 _BLEU_TOLERANCE = 0.1  # Rounding may change the order of hypotheses with equal scores.
 _TEXTS_PER_CALL = 16  # Of scored texts, if calls have a time limit.
@@ -29,10 +30,11 @@ def translation_service(
     from zoo.tf.compiled_search import compiled_search
     from zoo.tf.translation_service import TextService, TranslationService
 
-    model, extra_tokens, run = translator.model, translator.max_extra_tokens, translator.plain_search(**search)
+    model, extra_tokens = translator.model, translator.max_extra_tokens
+    run = translator.plain_search(**searched(search))
     if compiled_for:
         run = compiled_search(run, compiled_for)
-    parts = model, run, search["num_return"], extra_tokens, limits
+    parts = model, run, search["num_return"], searched(search)["num_return"], extra_tokens, limits
     if not text:
         return TranslationService(*parts)
     from zoo.tf.tokenizers import GraphTokenizer

@@ -21,7 +21,7 @@ from zoo.text.tokenizer import Tokenizer
 from zoo.translation.alignment import Alignment, AlignmentHeads, align_words, attention_function, check_heads
 from zoo.translation.decoding import decode_texts, pad_search_inputs
 from zoo.translation.search_options import search_options
-from zoo.translation.searches import run_search
+from zoo.translation.searches import run_search, searched
 from zoo.translation.segments import Translation
 
 SEARCH_SETTINGS = "beam_size", "length_penalty"
@@ -117,11 +117,13 @@ class Translator(Predictor):
     ) -> list[list[Translation]]:
         """Returns the `num_return` best translations of each text, best first, or fewer if the search finds no more.
 
-        Arguments and errors are as for `translate`. Scores of greedy search are log-probabilities.
+        Translations of the same text in other subwords count once, so a wider beam finds more. Arguments and errors are
+        as for `translate`. Scores of greedy search are log-probabilities.
         """
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        search = self.search(**settings, jit_compile=self.jit_compile)
-        return self.decode(texts, search, settings["beam_size"], progress)
+        search = self.search(**searched(settings), jit_compile=self.jit_compile)
+        found = self.decode(texts, search, settings["beam_size"], progress)
+        return [candidates[:num_return] for candidates in found]
 
     def warm_up(
         self,

@@ -16,6 +16,11 @@ _SPECIAL = {"start_id": START_ID, "end_id": END_ID, "pad_id": PAD_ID}
 _SEARCHES = {"greedy": greedy_search, "beam": beam_search, "sample": sample}
 
 
+def searched(settings: dict) -> dict:
+    """Returns the settings of the search for several distinct translations: it returns its whole beam."""
+    return settings if settings["num_return"] == 1 else {**settings, "num_return": settings["beam_size"]}
+
+
 def run_search(
     translator: Any,
     source: Any,

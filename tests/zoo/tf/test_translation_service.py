@@ -182,3 +182,28 @@ def test_placeholders_are_used_as_by_the_translator(trained, tmp_path):
     expected = translator.n_best(texts, num_return=2)
     assert strings(found["n_best"]) == [[candidate.text for candidate in candidates] for candidates in expected]
     assert expected[0] != trained.translator.n_best(texts[:1], num_return=2)[0]
+
+
+def test_translations_with_the_same_text_count_once(trained, monkeypatch):
+    """In the service as in Python: ids are decoded to one of two texts here."""
+
+    class Parity:
+        def __getattr__(self, name):
+            return getattr(trained.translator.tokenizer, name)
+
+        def decode(self, rows):
+            return [str(int(row[0]) % 2) for row in rows]
+
+    translator = copy.copy(trained.translator)
+    monkeypatch.setattr(translator, "_compiled", {})
+    search = {"beam_size": 8, "length_penalty": 0.6, "num_return": 3}
+    texts = ["mano tek", "luri soba pim.", "dala", "niva gat fes"]
+    service = export.translation_service(translator, Limits(), search, alignments=False, text=True)
+    monkeypatch.setattr(service._tokenizer, "decode", lambda ids: tf.as_string(ids[:, 0] % 2))
+    monkeypatch.setattr(translator, "tokenizer", Parity())
+    found = service.translate(tf.constant(texts))
+    expected = translator.n_best(texts, 3, beam_size=8)
+    assert {len(candidates) for candidates in expected} <= {1, 2} and len(expected[0]) == len({*expected[0]})
+    for row, scores, candidates in zip(strings(found["n_best"]), found["n_best_scores"].numpy(), expected, strict=True):
+        assert row == [c.text for c in candidates] + [""] * (3 - len(candidates))
+        np.testing.assert_allclose(scores[: len(candidates)], [c.score for c in candidates], atol=1e-5)
