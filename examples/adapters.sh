@@ -1,7 +1,7 @@
 #!/bin/sh
 # The adapters on encoder/minilm that are shipped, on two CPU cores. Run again, it goes on.
 #
-#     export KERAS_TRANSFORMER_DATA=...  # holds classification/{sst2,trec}
+#     export KERAS_TRANSFORMER_DATA=...  # holds classification/{sst2,trec} and labelling/masc_pos
 #     sh examples/adapters.sh
 set -e
 : "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
@@ -36,3 +36,9 @@ train classification trec-adapter $tune training.token_dropout=0.05 training.ste
     training.seed=2 -- --initial encoder/minilm --data "$texts/trec/train.tsv" --columns 0 2 \
     --dev-data "$texts/trec/dev.tsv" --dev-columns 0 2
 pack trec-adapter trec "--data $texts/trec/dev.tsv --columns 0 2"
+words=$KERAS_TRANSFORMER_DATA/labelling/masc_pos
+train labelling masc-adapter $tune training.token_dropout=0 training.peak_learning_rate=1.5e-3 training.steps=1200 \
+    training.warmup_steps=100 training.cooldown_steps=1100 training.evaluate_every=300 training.average=1 \
+    model.character_filters=128 -- --initial encoder/minilm --data "$words/train.tsv.gz" \
+    --dev-data "$words/dev.tsv" --unknown-labels wrong
+pack masc-adapter masc_pos "--data $words/dev.tsv --unknown-labels wrong"
