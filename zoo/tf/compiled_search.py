@@ -6,12 +6,9 @@ from collections.abc import Callable, Sequence
 import tensorflow as tf
 
 from keras_transformer.decoding import Hypotheses
-from zoo.serving.predictor import MIN_WIDTH
-
-MOST_WIDTH = 64  # Positions; longer texts are rare, and gain less.
 
 
-def compiled_search(search: Callable, rows: Sequence[int]) -> Callable:
+def compiled_search(search: Callable, rows: Sequence[int], widths: Sequence[int]) -> Callable:
     """Returns a search that pads small batches to the next size of which XLA compiles a program.
 
     A program is compiled at its first call, which takes seconds; other batches take the plain search. The results are
@@ -19,9 +16,8 @@ def compiled_search(search: Callable, rows: Sequence[int]) -> Callable:
 
     Args:
         search: Function `search(source [B, S], max_lengths [B], each_step=None)` that returns `Hypotheses`.
-        rows: Numbers of rows B; each is compiled for 16, 32 and 64 positions S.
+        rows, widths: Numbers of rows B and of positions S; a program for each pair.
     """
-    widths = itertools.takewhile(lambda width: width <= MOST_WIDTH, (MIN_WIDTH << i for i in itertools.count()))
     shapes = sorted(itertools.product(sorted(set(rows)), widths), key=lambda shape: shape[0] * shape[1])
     programs = []
     for shape in shapes:

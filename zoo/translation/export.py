@@ -13,6 +13,7 @@ from zoo.translation.metrics import bleu, chrf
 from zoo.translation.searches import searched
 
 _BLEU_TOLERANCE = 0.1  # Rounding may change the order of hypotheses with equal scores.
+_COMPILED_WIDTHS = 16, 32, 64  # Positions; longer texts are rare, and gain less.
 _TEXTS_PER_CALL = 16  # Of scored texts, if calls have a time limit.
 _PROBES = ["", "Where is my hat?", "A man is sleeping.", "Two dogs run.\n\nIt is late. We go home.", "xyzzy 🙂 ❤"]
 
@@ -33,7 +34,7 @@ def translation_service(
     model, extra_tokens = translator.model, translator.max_extra_tokens
     run = translator.plain_search(**searched(search))
     if compiled_for:
-        run = compiled_search(run, compiled_for)
+        run = compiled_search(run, compiled_for, _COMPILED_WIDTHS)
     parts = model, run, search["num_return"], searched(search)["num_return"], extra_tokens, limits
     if not text:
         return TranslationService(*parts)

@@ -25,7 +25,7 @@ def reversing(called):
 @pytest.mark.parametrize(("rows", "width"), [(1, 1), (1, 16), (1, 17), (2, 5), (3, 64), (4, 65), (5, 3)])
 def test_batches_are_padded_to_the_next_size(rows, width):
     called, checked = [], []
-    run = compiled_search(reversing(called), [1, 4, 4])
+    run = compiled_search(reversing(called), [1, 4, 4], (16, 32, 64))
     source = np.random.default_rng(1).integers(4, 9, (rows, width)).astype("int32")
 
     @tf.function(input_signature=[tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)])
