@@ -76,6 +76,7 @@ def test_first_sentences_are_right():
         ],
         "Tom has never told anybody why he left Boston.": [
             "Tom hat noch nie jemandem gesagt, warum er Boston verlassen hat.",
+            "Tom hat nie jemandem gesagt, warum er Boston verlassen hat.",
             "Tom hat nie jemandem erzählt, warum er Boston verlassen hat.",
         ],
         "The children are playing in the garden because the weather is so beautiful.": [
