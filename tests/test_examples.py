@@ -58,6 +58,7 @@ def test_minilm_in_8_bits_is_close(tmp_path, monkeypatch, capsys):
         ("examples/multi30k.py --output x", "sacrebleu"),
         ("benchmarks/parsing.py --checkpoint x --data x", "nltk"),
         ("benchmarks/curves.py --data x", "matplotlib"),
+        ("benchmarks/growth.py", "matplotlib"),
         ("benchmarks/verification.py", "keras_hub"),
         ("benchmarks/serving.py --texts x", "tensorflow_text"),
     ],
@@ -68,6 +69,18 @@ def test_missing_packages_end_scripts_with_one_line(script, package, monkeypatch
     monkeypatch.setattr(sys, "argv", [path, *arguments])
     with pytest.raises(SystemExit, match=f"(?i)^error: This .* needs {package.replace('_', '-')}. Install it: "):
         runpy.run_path(str(ROOT / path), run_name="__main__")
+
+
+@pytest.mark.slow
+def test_growth_is_measured_and_drawn(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    picture = tmp_path / "growth.png"
+    curves = "length", "beams", "checkpoint"
+    monkeypatch.setattr(sys, "argv", ["growth.py", "--smoke", "--only", *curves, "--output", str(picture)])
+    runpy.run_path(str(ROOT / "benchmarks" / "growth.py"), run_name="__main__")
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(",")[0] for line in lines] == [*curves] and all(": exponent " in line for line in lines)
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow
