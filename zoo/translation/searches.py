@@ -76,10 +76,9 @@ def most_kept(found: Hypotheses, source: Any, kinds: np.ndarray, num_return: int
         return ops.sum(ops.one_hot(gather(table, ids) - 1, counts, dtype="int32"), axis=-2)  # No kind is all zeros.
 
     lost = ops.sum(ops.maximum(count(source)[:, None] - count(found.ids), 0), axis=-1)
-    available = found.lengths > 0
     num_beams = size(found.lengths, 1)
-    ranks = ops.arange(num_beams, dtype="int32")
-    order = ops.argsort(ops.where(available, lost, 1 << 20) * num_beams + ranks, axis=-1)[:, :num_return]
+    # Empty slots lose everything and are the last already.
+    order = ops.argsort(lost * num_beams + ops.arange(num_beams, dtype="int32"), axis=-1)[:, :num_return]
     return Hypotheses(
         ops.take_along_axis(found.ids, order[..., None], axis=1),
         *(ops.take_along_axis(values, order, axis=1) for values in found[1:]),

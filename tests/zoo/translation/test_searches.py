@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_transformer.decoding import Hypotheses
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer import SMALLEST_VOCABULARY, train_tokenizer
 from zoo.translation.searches import most_kept
 
 KINDS = np.array([0, 0, 0, 0, 1, 2, 2, 3, 0, 0], "int32")  # Pieces 5 and 6 are of one kind, such as "1" and "▁1".
@@ -41,14 +41,18 @@ def test_fewest_lost_tokens_come_first(source, rows, empty, num_return):
 
 @pytest.mark.parametrize("split_digits", [False, True])
 def test_kinds_of_pieces(split_digits):
-    texts = ["in 1984 and 1985", "the 12 of 12", "a bee"] * 20
+    texts = ["in 1984 and 1985", "the 12 of 12", "a bee", "x1 1 9 x9"] * 20
     tokenizer = train_tokenizer(texts, 300, split_digits=split_digits)
 
     def kinds(text):
         return sorted(kind for kind in tokenizer.kept_kinds[tokenizer.encode([text])[0]] if kind)
 
     assert kinds("a bee and the") == []
-    assert kinds("12") == kinds("the 12") != kinds("85"), "with and without a space"
+    assert kinds("12") == kinds("the 12") != kinds("85")
+    by_text = {}
+    for i in range(SMALLEST_VOCABULARY, tokenizer.vocabulary_size):  # Behind the bytes.
+        by_text.setdefault(tokenizer.decode([[i]])[0].strip(), set()).add(int(tokenizer.kept_kinds[i]))
+    assert all(len(by_text[digit]) == 1 for digit in "19"), "with and without a space"
     assert len(kinds("🙂")) == 4, "the bytes of a character without a piece"
     assert kinds("🙂") != kinds("🙃")
     assert (len(kinds("1984")) == 4) or not split_digits
