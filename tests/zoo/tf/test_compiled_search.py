@@ -44,12 +44,12 @@ def test_batches_are_padded_to_the_next_size(rows, width):
 
 @pytest.mark.slow
 def test_exports_with_compiled_searches_translate_the_same(trained, corpus, tmp_path):
-    card = trained.translator.export(tmp_path / "served", num_return=2, compiled_for=[1, 4], pairs=corpus.test[:5])
-    assert card["compiled_for"] == [1, 4]
+    card = trained.translator.export(tmp_path / "served", num_return=2, compiled_for=[2])
+    assert card["compiled_for"] == [2]
     translate = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"]
     sources = [source for source, _ in corpus.test[:9]]
     expected = [[found.text for found in each] for each in trained.translator.n_best(sources, 2)]
-    for size in (1, 3, 9):
+    for size in (1, 2, 9):
         parts = [translate(tf.constant(sources[i : i + size]))["n_best"].numpy() for i in range(0, 9, size)]
         assert [[text.decode() for text in row] for row in np.concatenate(parts)] == expected
 
