@@ -88,8 +88,8 @@ class TrainingConfig(CheckedConfig):
             parsing "bracket_f1".
         patience: Evaluations without a better score after which training stops; 0 for never.
         precision: Keras dtype policy during training.
-        jit_compile: Whether XLA compiles updates on TensorFlow, a minute or so for each shape of a batch; batches are
-            then padded to few shapes, as they always are on JAX. Not under a tf.distribute strategy.
+        jit_compile: Whether XLA compiles updates on TensorFlow, for each shape of a batch anew; batches are then
+            padded to few shapes, as they always are on JAX. Not under a tf.distribute strategy.
         remat: Whether encoders and decoders compute each block a second time in the backward pass instead of keeping
             what is in it: less memory, a third more work, the same gradients (Chen et al. 2016).
         seed: Seed of weights, dropout and the order of examples.

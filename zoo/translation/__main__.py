@@ -118,7 +118,7 @@ class TranslationCommands(TaskCommands):
 
     def add_predict(self, command):
         _add_search(command)
-        text = "translations of each line, with their scores if there are several; %(default)s by default"
+        text = "translations of each line, fewer if the beam has fewer texts, with scores if above 1; %(default)s by default"
         command.add_argument("--n-best", type=int, default=1, help=text)
         command.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
 
@@ -129,7 +129,7 @@ class TranslationCommands(TaskCommands):
         text = "tokens by which a translation may be longer than its segment; the checkpoint's by default"
         command.add_argument("--max-extra-tokens", type=int, help=text)
         command.add_argument("--alignments", action="store_true", help="word alignments as well")
-        text = "numbers of texts of a call, such as 1 8, for which XLA compiles the search"
+        text = "numbers of sentences in a call, such as 1 8, for which XLA compiles the search"
         command.add_argument("--compile", dest="compiled_for", type=int, nargs="+", default=[], metavar="N", help=text)
         command.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
 

@@ -137,7 +137,7 @@ class Translator(Predictor):
         With `jit_compile`, or on JAX, later calls of these sizes need no compilation.
         """
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        search, length = self.search(**settings, jit_compile=self.jit_compile), MIN_WIDTH
+        search, length = self.search(**searched(settings), jit_compile=self.jit_compile), MIN_WIDTH
         while length < 2 * (self.max_source_tokens + 1):
             rows = max(1, min(num_texts, self.batch_tokens // settings["beam_size"] // length))
             getattr(search, "warm_up", search)(*self.search_inputs([[END_ID] * (length - 1)] * rows))
@@ -217,8 +217,8 @@ class Translator(Predictor):
                 numbers.
             text: Whether there is a signature for texts, which needs tensorflow-text, also where the model is loaded.
             pairs: Sources and references to score the SavedModel on. The card contains the scores.
-            compiled_for: Numbers of texts, such as `[1, 8]`, for which XLA compiles the search, up to 64 tokens each,
-                at the first call of each size; larger calls take the plain graph.
+            compiled_for: Numbers of sentences in a call, such as `[1, 8]`, for which XLA compiles the search, up to 64
+                tokens each, at the first call of each size; larger calls take the plain graph.
             limits: `max_bytes` and `max_seconds` of `zoo.limits.Limits`; the first does not apply to ids.
 
         Raises:
