@@ -118,7 +118,7 @@ class TranslationCommands(TaskCommands):
 
     def add_predict(self, command):
         _add_search(command)
-        text = "translations of each line, fewer if the beam has fewer texts, with scores if above 1; %(default)s by default"
+        text = "at most this many different translations of each line, with scores if above 1; %(default)s by default"
         command.add_argument("--n-best", type=int, default=1, help=text)
         command.add_argument("--alignments", action="store_true", help="add pairs of word numbers, source-target")
 

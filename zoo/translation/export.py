@@ -62,17 +62,17 @@ def check_export(
 ):
     """Compares a SavedModel with its translator on test inputs and on `pairs`; returns its scores on the pairs."""
     search = {name: value for name, value in search.items() if name != "num_return"}
-    expected = translator.translate(_PROBES, **search)
-    for size in (*compiled_for, None if limits.max_seconds is None else _TEXTS_PER_CALL):
-        served = load_exported(folder, translator, size)
-        for probe, wanted, received in zip(_PROBES, expected, served(_PROBES)):
+    expected, served = translator.translate(_PROBES, **search), load_exported(folder, translator)
+    most = len(pairs) + len(_PROBES) if limits.max_seconds is None else _TEXTS_PER_CALL
+    for size in (*compiled_for, most):
+        for probe, wanted, received in zip(_PROBES, expected, served(_PROBES, size)):
             if wanted != received:
                 raise_mismatch("translator", probe, wanted, received)
     if not pairs:
         return []
     sources, references = zip(*pairs)
     options = translator.card.get("bleu", {})
-    hypotheses = served(sources)
+    hypotheses = served(sources, most)
     score = bleu(hypotheses, references, resamples=1000, **options)
     original = bleu(translator.translate(sources, **search), references, **options)
     if not np.isclose(score.value, original.value, rtol=0, atol=_BLEU_TOLERANCE):
@@ -80,33 +80,29 @@ def check_export(
     return [{**result._asdict(), **search} for result in (score, chrf(hypotheses, references, 1000))]
 
 
-def load_exported(
-    folder: str | os.PathLike, translator, texts_per_call: int | None = None
-) -> Callable[[Sequence[str]], list[str]]:
-    """Loads a SavedModel as a function from texts to translations.
+def load_exported(folder: str | os.PathLike, translator) -> Callable[[Sequence[str], int], list[str]]:
+    """Loads a SavedModel as a function from texts, and the maximum number of them in a call, to translations.
 
     Args:
         folder: Folder of the SavedModel.
         translator: The original, which encodes and decodes texts for a SavedModel that takes ids.
-        texts_per_call: Maximum number of texts in a call; None for all.
     """
     import tensorflow as tf
 
     signatures = tf.saved_model.load(str(folder)).signatures
-    if "serving_default" in signatures:
-        translate = signatures["serving_default"]
-
-        def served(texts):
-            size = texts_per_call or len(texts)
-            parts = [texts[i : i + size] for i in range(0, len(texts), size)]
-            found = [translate(tf.constant([*part], tf.string))["translations"].numpy() for part in parts]
-            return [text.decode() for texts in found for text in texts]
-
-        return served
-    translate_ids = signatures["translate_ids"]
 
     def search(source, limits):
-        found = translate_ids(tf.constant(source))
+        found = signatures["translate_ids"](tf.constant(source))
         return Hypotheses(found["ids"], found["scores"], found["scores"], tf.math.is_finite(found["scores"]))
 
-    return lambda texts: [candidates[0].text for candidates in translator.decode(texts, search, 1)]
+    def call(texts):
+        if "serving_default" not in signatures:
+            return [candidates[0].text for candidates in translator.decode(texts, search, 1)]
+        found = signatures["serving_default"](tf.constant([*texts], tf.string))["translations"]
+        return [text.decode() for text in found.numpy()]
+
+    def served(texts, texts_per_call):
+        parts = (texts[i : i + texts_per_call] for i in range(0, len(texts), texts_per_call))
+        return [translation for part in parts for translation in call(part)]
+
+    return served

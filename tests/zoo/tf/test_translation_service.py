@@ -149,8 +149,8 @@ def test_an_export_with_other_translations_is_not_kept(fault, trained, corpus, t
     real = export.load_exported
 
     def faulty(*arguments):
-        def served(texts):
-            found = real(*arguments)(texts)
+        def served(texts, texts_per_call):
+            found = real(*arguments)(texts, texts_per_call)
             return found if fault == "the score" and len(texts) == len(export._PROBES) else ["no"] * len(found)
 
         return served

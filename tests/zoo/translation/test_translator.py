@@ -80,9 +80,11 @@ def test_jit_compile_translates_the_same_without_later_compilation(translator, m
     expected, expected_alone = translator.translate(mixed), [translator.translate([text]) for text in simple]
     jitted = Translator(translator.model, translator.tokenizer, {}, longest, room, jit_compile=True)
     jitted.warm_up()
+    jitted.warm_up(num_return=2)
     traced, encode = [], translator.model.encode
     monkeypatch.setattr(translator.model, "encode", lambda source: traced.append(source.shape) or encode(source))
     assert [jitted.translate([text]) for text in simple] == expected_alone
+    assert all(jitted.n_best([text], 2) for text in simple)
     assert len(simple) > 8 and not traced, "each shape was compiled by `warm_up`"
     assert jitted.translate(mixed) == expected
     assert traced and all(size & (size - 1) == 0 for shape in traced for size in shape), "powers of two only"
