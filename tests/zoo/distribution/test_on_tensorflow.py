@@ -10,7 +10,10 @@ from strategies import REPLICAS, mirrored, run_with_four_replicas
 from trainer_checks import assert_close, history, make, make_real, train, whole_batches
 
 from zoo.commands.command_line import make_strategy
+from zoo.config_values import override
 from zoo.distribution.on_tensorflow import mirrored_strategy
+from zoo.translation import task
+from zoo.translation.recipes import RECIPES
 
 
 def make_small(**arguments):
@@ -69,6 +72,13 @@ def test_half_precision_and_dropout(precision, tmp_path):
     _, mean = train(make_mirrored(dropout=0.1, dtype=precision), whole_batches(), tmp_path, **changes)
     losses = [line["train_loss"] for line in history(tmp_path)]
     assert all(np.isfinite(array).all() for array in mean.values()) and losses[1] < losses[0]
+
+
+def test_xla_under_a_strategy_is_refused(tmp_path):
+    recipe = override(RECIPES["small"], ["training.jit_compile=true"])
+    with pytest.raises(ValueError, match="XLA cannot compile updates under a tf.distribute strategy"):
+        task.train(recipe, None, None, tmp_path, strategy=mirrored_strategy())
+    assert not [*tmp_path.iterdir()]
 
 
 def test_the_default_strategy_uses_all_devices():
