@@ -88,12 +88,17 @@ class Tokenizer:
 
         Bytes are of characters without a piece of their own, such as emoji, foreign scripts and placeholders.
         """
-        pieces = [self._processor.id_to_piece(i).strip("\u2581") for i in range(self.vocabulary_size)]
+        pieces = [piece.strip("\u2581") for piece in self.pieces]
         numbers = {}
         for i, piece in enumerate(pieces):
             if self._processor.is_byte(i) or any(map(str.isdecimal, piece)):
                 numbers.setdefault(piece, len(numbers) + 1)
         return np.array([numbers.get(piece, 0) for piece in pieces], "int32")
+
+    @functools.cached_property
+    def pieces(self) -> tuple[str, ...]:
+        """The subwords, in the order of the ids; U+2581 stands for a space."""
+        return tuple(self._processor.id_to_piece(i) for i in range(self.vocabulary_size))
 
     @property
     def vocabulary_size(self) -> int:

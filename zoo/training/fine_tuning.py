@@ -1,15 +1,19 @@
 """Fine-tuning: weights of another model to start from, frozen layers, LoRA."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import keras
+import numpy as np
 
 from keras_transformer.training import enable_lora
 from zoo.config import TrainingConfig, TransformerConfig
 from zoo.storage.arrays import assign_arrays, named_arrays
 
 Config = TypeVar("Config", bound=TransformerConfig)
+
+_VOCABULARY_ROWS = ("embedding/embeddings", "output_bias")  # Weights with a row for each piece.
 
 
 def copy_config(initial: Any, config: Config, copied: type[Config]) -> Config:
@@ -26,11 +30,34 @@ def copy_config(initial: Any, config: Config, copied: type[Config]) -> Config:
     return dataclasses.replace(config, **{name: getattr(initial.model.config, name) for name in names})
 
 
-def copy_initial_weights(initial: Any, predictor: Any) -> None:
-    """Copies the weights of the encoder from another predictor, and all others if task and labels are the same."""
+def copy_initial_weights(initial: Any, predictor: Any, log: Callable[[str], None]) -> None:
+    """Copies the weights of the encoder from another predictor, and all others if task and labels are the same.
+
+    If the vocabularies differ, a piece that both have keeps its vector, and the others start from random ones, as in
+    Zoph et al. 2016; `log` is called with a line about it.
+
+    Raises:
+        ValueError: If the vocabularies are of different kinds, so that they write the same piece differently.
+    """
     own, given = named_arrays(predictor.model), named_arrays(initial.model)
     same = initial.task == predictor.task and getattr(initial, "labels", ()) == getattr(predictor, "labels", ())
     taken = {name: array for name, array in given.items() if (same and name in own) or name.startswith("text_encoder/")}
+    old, new = initial.tokenizer, predictor.tokenizer
+    if old.digest != new.digest:
+        if type(old) is not type(new):
+            raise ValueError(
+                f"The vocabulary must be of the same kind as that of the initial model, a {type(old).__name__}. "
+                f"Received: a {type(new).__name__}. Leave it out."
+            )
+        rows = {piece: row for row, piece in enumerate(old.pieces)}
+        kept = [(row, rows[piece]) for row, piece in enumerate(new.pieces) if piece in rows]
+        targets, sources = np.transpose(kept)
+        for name in taken:
+            if name.endswith(_VOCABULARY_ROWS):
+                array = own[name].copy()
+                array[targets] = taken[name][sources]
+                taken[name] = array
+        log(f"{len(kept):,} of {len(new.pieces):,} pieces have a vector in the initial model; the others start anew")
     assign_arrays(predictor.model, {**own, **taken}, "The initial checkpoint")
 
 

@@ -134,10 +134,11 @@ class Task:
             train, dev: Corpora, such as the readers of the task's `data.py`; the second selects the final weights.
             folder: A new or empty folder, or that of a training run with the same recipe, or one with fewer steps.
             card: Further values for the card of the checkpoint.
-            tokenizer: A vocabulary to use; by default one is learned from the training corpus.
+            tokenizer: A vocabulary to use; by default that of `initial`, or one that is learned from the training
+                corpus.
             initial: Model to fine-tune, such as `zoo.conversion.from_bert.load_bert` or `zoo.load` returns. Its
-                vocabulary and encoder are used, whose sizes replace those of the recipe, and its head if it has the
-                same task and labels.
+                encoder is used, whose sizes replace those of the recipe, and its head if it has the same task and
+                labels. With another `tokenizer`, the pieces that both vocabularies have keep their vectors.
             log: Called with lines that report what happens.
             strategy: A `tf.distribute` strategy whose devices share each batch; None for one device. The result is the
                 same for any number of devices, and a run may resume on another number.
@@ -155,7 +156,7 @@ class Task:
             )
         data = self.read(recipe, train, dev, log)
         workers = current_workers(strategy)
-        tokenizer = self.given_vocabulary(train, initial.tokenizer if initial else tokenizer)
+        tokenizer = self.given_vocabulary(train, tokenizer) or (initial and initial.tokenizer)
         folder = prepare_folder(folder, recipe, workers)
         vocabulary = run_vocabulary(folder, tokenizer, data.texts, recipe, workers)
         run = Run(recipe, data, vocabulary, folder, initial, log)
@@ -176,7 +177,7 @@ class Task:
         with strategy.scope() if strategy else contextlib.nullcontext():
             predictor = make(card, dtype=settings.precision)
             if initial is not None:
-                fine_tuning.copy_initial_weights(initial, predictor)
+                fine_tuning.copy_initial_weights(initial, predictor, log)
             self._save_start(predictor, run)
             fine_tuning.restrict_trainable(predictor.model, settings)
         model = predictor.model
