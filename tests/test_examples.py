@@ -1,9 +1,11 @@
 """Every example runs; what it shows in full is in its docstring."""
 
 import gzip
+import json
 import os
 import pathlib
 import runpy
+import subprocess
 import sys
 
 import pytest
@@ -81,6 +83,28 @@ def test_growth_is_measured_and_drawn(tmp_path, monkeypatch, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[0] for line in lines] == [*curves] and all(": exponent " in line for line in lines)
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_items_of_the_gpu_benchmark_run_anywhere(tmp_path):
+    """On JAX, without importing TensorFlow; what is not installed is named, and the others go on."""
+    pytest.importorskip("jax", reason="jax is not installed")
+    (tmp_path / "torch.py").write_text("raise ImportError('not for this test')\n", "utf-8")
+    (tmp_path / "tensorflow.py").write_text("raise ImportError('not for this test')\n", "utf-8")
+    command = [sys.executable, str(ROOT / "benchmarks" / "gpu.py"), "--smoke", "--items", "T1", "D1.beam4", "--output"]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu"}
+    done = subprocess.run([*command, str(tmp_path / "gpu.json")], env=env, capture_output=True, text=True)
+    assert "T1          torch   failed: ImportError: not for this test" in done.stdout and done.returncode == 1
+    training, missing, search = json.loads((tmp_path / "gpu.json").read_text("utf-8"))
+    assert missing["error"] == "ImportError: not for this test"
+    # Products of matrices, 2 x inputs x outputs for each position.
+    rows, source, target, width, inner, vocabulary = 2, 4, 5, 16, 32, 64
+    projections, network = 2 * width * width, 2 * 2 * width * inner
+    encoder = rows * source * (4 * projections + network + 2 * 2 * source * width)
+    decoder = 2 * target * (2 * projections + 4 * projections + network + 2 * 2 * (target + source) * width)
+    keys, logits = rows * source * 2 * projections, rows * target * 2 * width * vocabulary
+    assert training["flops"] == 3 * (encoder + decoder + keys + logits)
+    assert training["seconds"] > 0 and search["seconds"] > 0 and search["item"] == "D1.beam4"
 
 
 @pytest.mark.slow
