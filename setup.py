@@ -11,6 +11,7 @@ DRAW = ["matplotlib>=3.9"]
 PARSING = ["nltk>=3.9"]
 EXAMPLES = ["num2words>=0.5.13", *TRAIN]
 BENCHMARKS = ["keras-hub>=0.20", *DRAW, *PARSING]
+CTRANSLATE2 = ["ctranslate2>=4.5"]
 ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 TEST = [
     "hypothesis>=6.100",
@@ -48,8 +49,9 @@ setup(
         "tfds": TFDS,
         "draw": DRAW,
         "parsing": PARSING,
+        "ctranslate2": CTRANSLATE2,
         "examples": EXAMPLES,
         "benchmarks": BENCHMARKS,
-        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *PARSING, *EXAMPLES, *ONNX, *TEST],
+        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *TEST],
     },
 )

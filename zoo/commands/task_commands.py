@@ -201,9 +201,9 @@ class TaskCommands:
         train.add_argument("--recipe", choices=self.recipes, default="small", help=text)
         text = "changes a value of the recipe, such as training.steps=500; may be repeated"
         train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
-        first = train.add_mutually_exclusive_group()
-        first.add_argument("--vocabulary", help="a vocabulary to use; learned from the corpus by default")
-        first.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
+        text = "a vocabulary to use; by default that of --initial, or one that is learned from the corpus"
+        train.add_argument("--vocabulary", help=text)
+        train.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
         text = "mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names"
         train.add_argument("--strategy", choices=["mirrored", "workers"], help=text)
         text = "how GPUs add gradients; where `doctor` reports wrong sums or no answer, try one-device"

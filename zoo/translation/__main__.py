@@ -10,6 +10,7 @@ from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import exit_command
+from zoo.extras import require
 from zoo.storage import checkpoints
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
@@ -72,7 +73,9 @@ class TranslationCommands(TaskCommands):
             first, *others = options.checkpoint
             options.checkpoint = [first, *filter(_is_checkpoint, others)]
             options.files += [name for name in others if name not in options.checkpoint]
-        if not getattr(options, "ids_only", False):
+        if command == "export":
+            _check_format(options)
+        if not (getattr(options, "ids_only", False) or getattr(options, "format", "") == "ctranslate2"):
             super().check(command, options)
         bleu = command == "train" and self.recipe(options).training.score == "bleu"
         if bleu or command == "evaluate" or (command == "export" and _gives_corpus(options)):
@@ -132,6 +135,10 @@ class TranslationCommands(TaskCommands):
         text = "numbers of sentences in a call, such as 1 8, for which XLA compiles the search"
         command.add_argument("--compile", dest="compiled_for", type=int, nargs="+", default=[], metavar="N", help=text)
         command.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
+        text = "saved_model, or ctranslate2: the model alone for that engine, without what surrounds its search"
+        command.add_argument("--format", choices=["saved_model", "ctranslate2"], default="saved_model", help=text)
+        text = "8 or 16 bits for the matrices of ctranslate2, float32 by default"
+        command.add_argument("--quantization", choices=["int8", "int16", "float16"], help=text)
 
     def run_vocabulary(self, options) -> None:
         """Learns a joint vocabulary from a parallel corpus."""
@@ -220,7 +227,12 @@ class TranslationCommands(TaskCommands):
                 yield "\t".join(columns)
 
     def run_export(self, options):
-        """Writes a SavedModel that takes and returns texts; with a corpus, also computes its scores."""
+        """Writes a SavedModel that takes and returns texts, and with a corpus computes its scores; or CTranslate2."""
+        if options.format == "ctranslate2":
+            from zoo.conversion.to_ctranslate2 import write_ctranslate2
+
+            write_ctranslate2(self.load(options), options.output, options.quantization)
+            return log(f"written: {options.output}")
         card = self.load(options).export(
             options.output,
             beam_size=options.beam_size,
@@ -244,6 +256,24 @@ def _is_checkpoint(name):
     except ValueError:
         return False
     return True
+
+
+def _check_format(options):
+    """Refuses options of the other format of `export`, and several checkpoints for CTranslate2."""
+    searched = "beam_size", "length_penalty", "max_extra_tokens", *LIMITS
+    given = [name for name in searched if getattr(options, name) is not None]
+    given += [name for name in ("compiled_for", "alignments", "ids_only") if getattr(options, name)]
+    given += ["n_best"] * (options.n_best > 1) + ["data"] * bool(_gives_corpus(options))
+    if options.format == "ctranslate2" and (given or len(options.checkpoint) > 1):
+        named = f"--{given[0].replace('compiled_for', 'compile').replace('_', '-')}" if given else "several checkpoints"
+        raise ValueError(
+            "--format ctranslate2 writes the weights of one model; how to search is said where it is loaded. "
+            f"Received: {named}. Leave it out."
+        )
+    if options.format != "ctranslate2" and options.quantization:
+        raise ValueError("--quantization is for --format ctranslate2. Leave it out, or choose that format.")
+    if options.format == "ctranslate2":
+        require("Export to CTranslate2", "ctranslate2")
 
 
 def _gives_corpus(options):
