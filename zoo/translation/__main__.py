@@ -135,7 +135,7 @@ class TranslationCommands(TaskCommands):
         text = "numbers of sentences in a call, such as 1 8, for which XLA compiles the search"
         command.add_argument("--compile", dest="compiled_for", type=int, nargs="+", default=[], metavar="N", help=text)
         command.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
-        text = "saved_model, or ctranslate2: the model alone for that engine, without what surrounds its search"
+        text = "%(default)s by default; ctranslate2: the model alone for that engine, without what surrounds its search"
         command.add_argument("--format", choices=["saved_model", "ctranslate2"], default="saved_model", help=text)
         text = "8 or 16 bits for the matrices of ctranslate2, float32 by default"
         command.add_argument("--quantization", choices=["int8", "int16", "float16"], help=text)
