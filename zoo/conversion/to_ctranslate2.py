@@ -12,7 +12,7 @@ from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.extras import require
 from zoo.storage.arrays import named_arrays, new_folder
 
-QUANTIZATIONS = "int8", "int16", "float16"
+QUANTIZATIONS = "int8", "float16"
 _POSITIONS = 1024
 
 

@@ -138,7 +138,7 @@ class TranslationCommands(TaskCommands):
         text = "%(default)s by default; ctranslate2: the model alone for that engine, without what surrounds its search"
         command.add_argument("--format", choices=["saved_model", "ctranslate2"], default="saved_model", help=text)
         text = "8 or 16 bits for the matrices of ctranslate2, float32 by default"
-        command.add_argument("--quantization", choices=["int8", "int16", "float16"], help=text)
+        command.add_argument("--quantization", choices=["int8", "float16"], help=text)
 
     def run_vocabulary(self, options) -> None:
         """Learns a joint vocabulary from a parallel corpus."""
