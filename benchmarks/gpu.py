@@ -7,10 +7,10 @@ process of its own; an item that fails, such as one that does not fit into memor
 
 T1 is a training step of `base` with 32 pairs of 32 + 32 tokens, `base` and `big` one of the recipe's model with 25,000
 source and 25,000 target tokens, in bfloat16 with float32 weights: `fit` over batches of the host, copies included; for
-torch an eager step under autocast with fused Adam. Dropout is where `nn.Transformer` has it, attention weights and inner
-activations included. D1 makes 30 tokens for each of 32 sentences of 20 tokens, greedily and with four beams, in bfloat16;
-`nn.Transformer` has no cache, and is left out there. Times are the median of `--repeats` measurements after one that
-compiles.
+torch an eager step under autocast with fused Adam. Dropout is where `nn.Transformer` has it, on attention weights and
+inner activations too. D1 makes 30 tokens for each of 32 sentences of 20 tokens, greedily and with four beams, in
+bfloat16; `nn.Transformer` has no cache, and is left out there. Times are the median of `--repeats` measurements after
+one that compiles.
 
 FLOPs are multiplications and additions of the matrix products, attention included; a training step counts as three
 forward passes. `--peak` is what the device reaches in bfloat16: 790 TFLOP/s is that of an H100 or H200.
