@@ -8,6 +8,7 @@ import warnings
 
 from zoo.quiet import quiet_start
 from zoo.storage import checkpoints
+from zoo.training_config import DTYPES
 
 # Not imported: that would load Keras, and the package's `__init__.py` may be another project's.
 name_conflict = runpy.run_path(str(pathlib.Path(__file__).parents[1] / "keras_transformer" / "installation.py"))[
@@ -22,12 +23,15 @@ def tasks() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for folder in __path__ for path in pathlib.Path(folder).glob("*/__main__.py")))
 
 
-def load(name_or_folder: str | os.PathLike):
+def load(name_or_folder: str | os.PathLike, dtype: str | None = None):
     """Loads a checkpoint by name, from a folder or from an address.
 
     Args:
         name_or_folder: A name from `zoo.list()` or below the address `KERAS_TRANSFORMER_ZOO`, a folder, or an address
             as for `zoo.storage.downloads.fetch`.
+        dtype: Dtype policy of Keras for the computations: "float32", "mixed_bfloat16", which is faster on processors
+            and GPUs with bfloat16, or "mixed_float16"; by default Keras's own, `keras.config.dtype_policy()`. The
+            weights are float32 in any case.
 
     Returns:
         A `zoo.serving.predictor.Predictor`: for `translation` a `Translator`, for `classification` a `TextClassifier`,
@@ -35,8 +39,13 @@ def load(name_or_folder: str | os.PathLike):
         `predictor.py` in the folder of the task. For `encoder` a `zoo.serving.sentence_encoder.SentenceEncoder`.
 
     Raises:
-        ValueError: If there is no such checkpoint, its task is unknown, or one of its files is missing or altered.
+        ValueError: If there is no such checkpoint, its task is unknown, one of its files is missing or altered, or
+            `dtype` is another one.
     """
+    if dtype not in (None, *DTYPES):
+        raise ValueError(
+            f"`dtype` must be one of {', '.join(DTYPES)}, or None for Keras's. Received: dtype={dtype!r}. Choose one."
+        )
     checkpoint = checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
     with quiet_start():
         import keras  # noqa: F401 (starts the backend)
@@ -47,7 +56,7 @@ def load(name_or_folder: str | os.PathLike):
             f"The task of a checkpoint must be one of {', '.join(modules)}. Received: {task!r}. Update this package or "
             "choose another checkpoint."
         )
-    return importlib.import_module(modules[task]).from_checkpoint(checkpoint)
+    return importlib.import_module(modules[task]).from_checkpoint(checkpoint, dtype)
 
 
 def list() -> list[dict]:

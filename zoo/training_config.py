@@ -4,6 +4,8 @@ from dataclasses import dataclass, fields
 
 from zoo.config_checks import CheckedConfig, checked, choice, positive, rate, share, zero_or_more
 
+DTYPES = "float32", "mixed_bfloat16", "mixed_float16"  # Keras's policies that keep weights in float32.
+
 
 @dataclass(frozen=True)
 class AugmentConfig(CheckedConfig):
@@ -121,7 +123,7 @@ class TrainingConfig(CheckedConfig):
     average: int = positive(5)
     score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1")
     patience: int = zero_or_more(0)
-    precision: str = choice("float32", "mixed_bfloat16", "mixed_float16")
+    precision: str = choice(*DTYPES)
     jit_compile: bool = False
     remat: bool = False
     seed: int = 1

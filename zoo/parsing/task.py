@@ -137,9 +137,9 @@ def train(recipe: Recipe, *arguments, **options) -> TreeParser | LinearParser:
     return _task(isinstance(recipe.model, ModelConfig)).train(recipe, *arguments, **options)
 
 
-def from_checkpoint(checkpoint: Checkpoint) -> TreeParser | LinearParser:
+def from_checkpoint(checkpoint: Checkpoint, dtype: str | None = None) -> TreeParser | LinearParser:
     """Restores the parser of a checkpoint."""
-    return _task(checkpoint.settings.get("parser") == "linear").from_checkpoint(checkpoint)
+    return _task(checkpoint.settings.get("parser") == "linear").from_checkpoint(checkpoint, dtype)
 
 
 evaluate = Parsing().evaluate

@@ -112,13 +112,13 @@ class Predictor:
         raise NotImplementedError
 
     @classmethod
-    def from_checkpoint(cls, checkpoint: Checkpoint) -> "Predictor":
-        """Restores a predictor from a checkpoint.
+    def from_checkpoint(cls, checkpoint: Checkpoint, dtype: str | None = None) -> "Predictor":
+        """Restores a predictor from a checkpoint, which computes in `dtype`, by default Keras's policy.
 
         Raises:
             ValueError: If configuration, weights and vocabulary do not match, or a setting is unknown.
         """
-        model = cls.model_class(from_dict(cls.config_class, checkpoint.config))
+        model = cls.model_class(from_dict(cls.config_class, checkpoint.config), dtype=dtype)
         model.build()
         assign_arrays(model, checkpoint.arrays, "The checkpoint")
         unknown = checkpoint.settings.keys() - {*cls.settings, *cls.fixed_settings}

@@ -77,6 +77,6 @@ class SentenceEncoder(Predictor):
             raise_mismatch("encoder", PROBES, expected, found)
 
 
-def from_checkpoint(checkpoint: Checkpoint) -> SentenceEncoder:
+def from_checkpoint(checkpoint: Checkpoint, dtype: str | None = None) -> SentenceEncoder:
     """Restores the encoder of a checkpoint."""
-    return SentenceEncoder.from_checkpoint(checkpoint)
+    return SentenceEncoder.from_checkpoint(checkpoint, dtype)

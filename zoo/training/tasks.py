@@ -93,9 +93,9 @@ class Task:
         """Scores a predictor on examples, with intervals of `resamples` bootstrap samples."""
         raise NotImplementedError
 
-    def from_checkpoint(self, checkpoint: Checkpoint) -> Predictor:
-        """Restores the predictor of a checkpoint."""
-        return self.predictor_class.from_checkpoint(checkpoint)
+    def from_checkpoint(self, checkpoint: Checkpoint, dtype: str | None = None) -> Predictor:
+        """Restores the predictor of a checkpoint, as `Predictor.from_checkpoint` does."""
+        return self.predictor_class.from_checkpoint(checkpoint, dtype)
 
     def evaluate(
         self, predictor: Predictor, data: Any, resamples: int = 1000, progress: Progress = None, **options

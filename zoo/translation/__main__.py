@@ -58,7 +58,7 @@ class TranslationCommands(TaskCommands):
 
     def add_checkpoint(self, command):
         text = "name, folder or address, or several ones, which decode together; %(default)s by default"
-        command.add_argument("--checkpoint", nargs="+", default=[self.default_checkpoint], metavar="NAME", help=text)
+        super().add_checkpoint(command, nargs="+", default=[self.default_checkpoint], metavar="NAME", help=text)
 
     def load(self, options):
         found = [self.load_one(name, options) for name in options.checkpoint]
@@ -263,7 +263,7 @@ def _check_format(options):
     searched = "beam_size", "length_penalty", "max_extra_tokens", *LIMITS
     given = [name for name in searched if getattr(options, name) is not None]
     given += [name for name in ("compiled_for", "alignments", "ids_only") if getattr(options, name)]
-    given += ["n_best"] * (options.n_best > 1) + ["data"] * bool(_gives_corpus(options))
+    given += ["n_best"] * (options.n_best > 1) + ["dtype"] * (options.dtype != "float32") + ["data"] * bool(_gives_corpus(options))
     if options.format == "ctranslate2" and (given or len(options.checkpoint) > 1):
         named = f"--{given[0].replace('compiled_for', 'compile').replace('_', '-')}" if given else "several checkpoints"
         raise ValueError(
