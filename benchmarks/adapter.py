@@ -58,7 +58,7 @@ class System(KerasAdapter):
         """Exactly `steps` tokens, none of them the end."""
 
         def run(source):
-            state, one_step = self.model.init_state(source, num_beams, steps), self.model.step_function(num_beams)
+            state, one_step = self.model.init_state(source, num_beams), self.model.step_function(num_beams)
             no_end = ops.where(ops.arange(self.cfg["vocab"]) == END, -1e9, 0.0)
 
             def step(token_ids, state, index):

@@ -171,7 +171,7 @@ def _search(model, source, item):
     special = {"start_id": START_ID, "end_id": None, "pad_id": PAD_ID}
 
     def search(ids):
-        step, state = model.step_function(beams), model.init_state(ids, beams, length)
+        step, state = model.step_function(beams), model.init_state(ids, beams)
         if beams == 1:
             return greedy_search(step, state, max_lengths=limits, max_length=length, **special).ids
         return beam_search(step, state, beam_size=beams, max_lengths=limits, max_length=length, **special).ids

@@ -99,7 +99,7 @@ def decoding(beam_size, vocabulary_size=8000):
     model = make_model(vocabulary_size)
 
     def search(source):
-        step, state = model.step_function(beam_size), model.init_state(source, beam_size, 32)
+        step, state = model.step_function(beam_size), model.init_state(source, beam_size)
         options = {
             "max_lengths": np.full(8, 32, "int32"),
             "start_id": START_ID,

@@ -3,13 +3,14 @@
 from keras_transformer.decoding.beam_search import beam_search, length_penalty, repeat_rows
 from keras_transformer.decoding.constraints import constrained
 from keras_transformer.decoding.greedy import greedy_search
-from keras_transformer.decoding.hypotheses import Hypotheses, PerSentence
+from keras_transformer.decoding.hypotheses import Hypotheses, PerSentence, PerStep
 from keras_transformer.decoding.repetition import count_repeats
 from keras_transformer.decoding.sampling import sample
 
 __all__ = [
     "Hypotheses",
     "PerSentence",
+    "PerStep",
     "beam_search",
     "constrained",
     "count_repeats",

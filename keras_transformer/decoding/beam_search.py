@@ -26,6 +26,7 @@ class _Beams(NamedTuple):
 class _Search(NamedTuple):
     limits: Any  # [B]
     repeats: Any  # [B], or empty
+    needed: Any  # [B], or empty
     beams: _Beams
     finished: Hypotheses
 
@@ -57,6 +58,7 @@ def beam_search(
     num_return: int = 1,
     max_length: Any = None,
     max_repeats: Any = None,
+    num_needed: Any = None,
 ) -> Hypotheses:
     """Runs beam search: finds the best-scored hypotheses that continue the K most probable prefixes.
 
@@ -93,6 +95,9 @@ def beam_search(
             graph a scalar tensor. None means the largest of `max_lengths`; XLA and `jax.jit` need an integer.
         max_repeats: Integers `[B]`, how often an n-gram of up to 8 tokens may follow itself: a beam with more repeats
             can only end, as at its maximum length. None for no limit.
+        num_needed: Integers `[B]` from 1 to N, how many hypotheses of each sentence must be the best: the search for it
+            stops once these cannot change, which is sooner for fewer, and the others are the best until then. None
+            for N.
 
     Returns:
         `Hypotheses`, best first. They do not depend on the other sentences of the batch.
@@ -135,7 +140,8 @@ def beam_search(
         finished = failures.add_failures(finished, normalizer, hypotheses.possible(beams.log_probs), index)
         if beam_size > 1:
             state = hypotheses.take_rows(state, rows)
-        done = _done(extended, finished, index + 1, limits, length_penalty)
+        least = finished.scores[:, -1] if num_needed is None else candidates.pick(finished.scores, search.needed - 1)
+        done = _done(extended, least, index + 1, limits, length_penalty)
         open_ = ops.logical_and(hypotheses.possible(extended.log_probs), ops.logical_not(done)[:, None])
         beams = extended._replace(log_probs=ops.where(open_, extended.log_probs, IMPOSSIBLE))
         return search._replace(beams=beams, finished=finished), state
@@ -147,10 +153,12 @@ def beam_search(
         _Search(
             limits,
             () if max_repeats is None else ops.cast(max_repeats, "int32"),
+            () if num_needed is None else ops.clip(ops.cast(num_needed, "int32"), 1, num_return),
             _first_beams(batch, beam_size, width, start_id, pad_id, max_repeats is not None),
             _empty(batch, num_return, width, pad_id),
         ),
         state,
+        width,
     )
     return failures.check_failures(found)
 
@@ -212,12 +220,12 @@ def _extend(beams, log_probs, token_ids, index):
     return _Beams(tokens, ids, best_log_probs, runs), rows
 
 
-def _done(beams, finished, length, limits, alpha):
-    """Returns boolean `[B]`: beams of `length` tokens are at the limit or cannot enter the finished hypotheses."""
+def _done(beams, least, length, limits, alpha):
+    """Returns boolean `[B]`: beams of `length` tokens are at the limit or cannot score above `least` `[B]`."""
     # The penalty is monotone, so its largest value over the lengths to come is at one of their ends.
     largest = ops.maximum(length_penalty(length + 1, alpha), length_penalty(limits, alpha))
     reachable = beams.log_probs[:, 0] / largest
-    return ops.logical_or(length >= limits, finished.scores[:, -1] >= reachable)
+    return ops.logical_or(length >= limits, least >= reachable)
 
 
 def _rows(positions, batch, size):

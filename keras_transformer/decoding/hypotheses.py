@@ -7,8 +7,9 @@ A step function is the whole interface between search and model:
 `index` counts the steps already written (0 at the first, whose tokens are `start_id`). `state` is any nest of tensors
 whose first axis is the rows, B sentences times K beams, which a search reorders. Tensors of a sentence rather than of
 its beams (the memory, its mask) are wrapped in a `PerSentence`, and their first axis is B or, with n rows for each
-sentence, B * n. A search may drop the rows of a finished sentence; apart from that, shapes and dtypes stay the same at
-all steps. `step` may close over tensors that have neither axis.
+sentence, B * n. What grows with the steps, such as a cache, is wrapped in a `PerStep`. A search may drop the rows of a
+finished sentence and make room for more steps; apart from that, shapes and dtypes stay the same at all steps. `step`
+may close over tensors that have neither axis.
 """
 
 from collections.abc import Callable
@@ -49,6 +50,16 @@ class Hypotheses(NamedTuple):
 
 class PerSentence(NamedTuple):
     """Part of a state with as many rows for each sentence, `[B * n, ...]`, independent of the number of beams."""
+
+    tensors: Any
+
+
+class PerStep(NamedTuple):
+    """Part of a state with room for steps, `[rows, n * steps, ...]`; it may be inside of a `PerSentence`.
+
+    It has room for one step when a search begins, `[rows, n, ...]`. The search makes room for more, by zeros behind, so
+    that steps compute with little more than what is written.
+    """
 
     tensors: Any
 
@@ -182,6 +193,19 @@ def take_sentences(state: Any, sentences: Any, batch: Any) -> Any:
         return ops.reshape(gather(of_sentences, sentences), (-1, *shape[1:]))
 
     return keras.tree.map_structure(take, state)
+
+
+def make_room(state: Any, before: Any, after: Any) -> Any:
+    """Returns the state with room for `after` steps instead of `before` in what is `PerStep`."""
+
+    def enlarge(tensor):
+        more = size(tensor, 1) // before * (after - before)
+        return ops.pad(tensor, [(0, more if axis == 1 else 0) for axis in range(len(tensor.shape))])
+
+    def visit(node):
+        return PerStep(keras.tree.map_structure(enlarge, node.tensors)) if isinstance(node, PerStep) else None
+
+    return keras.tree.traverse(visit, state)
 
 
 def _map(of_beams, of_sentences, state):

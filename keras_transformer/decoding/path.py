@@ -83,4 +83,4 @@ def follow(
         repeats=() if max_repeats is None else ops.cast(max_repeats, "int32"),
         runs=() if max_repeats is None else no_runs(tokens),
     )
-    return failures.check_failures(search_loop(advance, is_open, result, start, state))
+    return failures.check_failures(search_loop(advance, is_open, result, start, state, width))

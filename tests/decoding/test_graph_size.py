@@ -22,7 +22,7 @@ def step_nodes(num_layers, beam_size):
     )
     def search(source, limits):
         width = ops.max(limits)
-        state, step = model.init_state(source, beam_size, width), model.step_function(beam_size)
+        state, step = model.init_state(source, beam_size), model.step_function(beam_size)
         options = {"max_lengths": limits, "max_length": width, "start_id": 2, "end_id": 3}
         if beam_size == 1:
             return greedy_search(step, state, **options).ids

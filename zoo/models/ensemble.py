@@ -26,7 +26,7 @@ class Seq2SeqEnsemble(keras.Model):
     def call(self, inputs, training=None):
         return _log_sum([member(inputs, training=training) for member in self.members])
 
-    def init_state(self, source, num_beams, length):
+    def init_state(self, source, num_beams, length=1):
         """Returns the states of all members; see `Seq2Seq.init_state`."""
         return tuple(member.init_state(source, num_beams, length) for member in self.members)
 

@@ -4,10 +4,11 @@ import keras
 from keras import ops
 
 from keras_transformer import Decoder, Encoder, PositionalEncoding, TokenEmbedding
-from keras_transformer.decoding import PerSentence
+from keras_transformer.decoding import PerSentence, PerStep
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks
 from keras_transformer.ops.ancestry import add_step, no_ancestors, visible_slots
+from keras_transformer.ops.cache import BlockCache
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, ModelConfig
 from zoo.models.encoder_model import ConfiguredModel
@@ -80,12 +81,16 @@ class Seq2Seq(ConfiguredModel):
         """Encodes source ids `[B, S]` as the memory `[B, S, D]`."""
         return self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))
 
-    def init_state(self, source, num_beams, length):
-        """Encodes `source` `[B, S]` and returns the state for decoding `length` steps of `num_beams` beams each."""
+    def init_state(self, source, num_beams, length=1):
+        """Encodes `source` `[B, S]` and returns the state for decoding with `num_beams` beams.
+
+        It has room for `length` steps; a search makes room for more by itself.
+        """
         batch = ops.shape(source)[0]
         caches = self.decoder.init_cache(self.encode(source), length, num_beams)
-        memories = caches, masks.padding_mask(source, PAD_ID)
-        return no_ancestors(batch * num_beams, length), PerSentence(memories)
+        past, memory = zip(*caches)
+        kept = PerStep(past), memory, masks.padding_mask(source, PAD_ID)
+        return PerStep(no_ancestors(batch * num_beams, length)), PerSentence(kept)
 
     def step_function(self, num_beams):
         """Returns the function `(ids [B * K], state, index) -> (logits [B * K, V], state)` that a search calls.
@@ -95,8 +100,8 @@ class Seq2Seq(ConfiguredModel):
         output_kernel = self.embedding.output_kernel()
 
         def step(token_ids, state, index):
-            (ancestors, memories), visible = state, None
-            caches, memory_mask = memories.tensors
+            ((ancestors,), kept), visible = state, None
+            (past,), memory, memory_mask = kept.tensors
             if num_beams > 1:
                 ancestors = add_step(ancestors, index, num_beams)
                 visible = visible_slots(ancestors, num_beams)
@@ -104,9 +109,11 @@ class Seq2Seq(ConfiguredModel):
                 self.embed(token_ids[:, None], start_index=index),
                 memory_mask=memory_mask,
                 attention_mask=visible,
-                cache=caches,
+                cache=tuple(map(BlockCache, past, memory)),
                 cache_index=index,
             )
-            return self.embedding.logits(x[:, 0], output_kernel), (ancestors, PerSentence((caches, memory_mask)))
+            past, memory = zip(*caches)
+            state = PerStep(ancestors), PerSentence((PerStep(past), memory, memory_mask))
+            return self.embedding.logits(x[:, 0], output_kernel), state
 
         return step

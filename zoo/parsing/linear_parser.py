@@ -120,7 +120,7 @@ class LinearParser(Predictor):
         """Searches the symbols of sources `[B, S]` with `words` `[B]` words; returns `Hypotheses`."""
         width = _SYMBOLS_PER_TOKEN * ops.shape(source)[1] + _EXTRA_SYMBOLS
         limits = _SYMBOLS_PER_TOKEN * words + _EXTRA_SYMBOLS
-        step, state = self.model.step_function(beam_size), self.model.init_state(source, beam_size, width)
+        step, state = self.model.step_function(beam_size), self.model.init_state(source, beam_size)
         step = step if each_step is None else with_check(each_step, step)
         if constrain:
             constraint = self.symbols.constraint()

@@ -44,7 +44,7 @@ def run_search(
         name, extra, max_repeats, options: The options.
     """
     num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + extra
-    step, state = translator.model.step_function(num_beams), translator.model.init_state(source, num_beams, width)
+    step, state = translator.model.step_function(num_beams), translator.model.init_state(source, num_beams)
     step = step if each_step is None else with_check(each_step, step)
     if max_repeats:
         options["max_repeats"] = ops.maximum(2 * count_repeats(source, PAD_ID), max_repeats)
@@ -52,8 +52,10 @@ def run_search(
         options["uniforms"] = uniforms
     num_return = options.get("num_return", 1)
     chooses = translator.placeholders and num_beams > 1
-    if chooses:
+    if chooses:  # Sentences with nothing to lose need no more than their best.
         options["num_return"] = num_beams
+        kept = ops.any(gather(ops.convert_to_tensor(translator.tokenizer.kept_kinds), source) > 0, axis=-1)
+        options["num_needed"] = ops.where(kept, num_beams, num_return)
     found = _SEARCHES[name](step, state, **_SPECIAL, **options, max_lengths=limits, max_length=width)
     return most_kept(found, source, translator.tokenizer.kept_kinds, num_return) if chooses else found
 
