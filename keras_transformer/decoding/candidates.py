@@ -8,13 +8,14 @@ from keras import ops
 
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE, LEAST_LOG_PROB
 from keras_transformer.ops.gather import gather
+from keras_transformer.ops.once import once
 from keras_transformer.ops.sizes import row_starts
 from keras_transformer.ops.sizes import size as size_of
 
 
 def log_normalizer(logits: Any) -> Any:
     """Computes `log sum_v exp z_v` for every row of float32 logits `[rows, V]`."""
-    largest = ops.max(logits, axis=-1)
+    largest = ops.max(_group_maxima(logits), axis=-1)
     return largest + ops.log(ops.sum(ops.exp(logits - largest[:, None]), axis=-1))
 
 
@@ -60,7 +61,7 @@ def top_k(x: Any, k: int) -> tuple[Any, Any]:
         values, indices = first_k(x, k)
         return values, ops.cast(indices, "int32")
     groups = ops.reshape(x, (-1, size // group, group))
-    _, best = first_k(ops.max(groups, axis=-1), k)
+    _, best = first_k(_group_maxima(x), k)
     best = ops.sort(ops.cast(best, "int32"), axis=-1)  # Ties go to the first index, hence in the order of the groups.
     first = ops.expand_dims(row_starts(size_of(x, 0), size // group), 1)
     members = gather(ops.reshape(groups, (-1, group)), ops.reshape(best + first, (-1,)))
@@ -77,6 +78,13 @@ def pick(x: Any, positions: Any) -> Any:
     if taken.shape == positions.shape:
         return taken
     return ops.reshape(taken, ops.shape(positions))  # JAX forgets the shape where there are no rows.
+
+
+@once
+def _group_maxima(x):
+    """Returns the maxima `[rows, G]` of the groups of x `[rows, V]`, or x if there are no groups."""
+    group = _group_size(x.shape[-1])
+    return x if group is None else ops.max(ops.reshape(x, (-1, x.shape[-1] // group, group)), axis=-1)
 
 
 def _group_size(size):
