@@ -64,7 +64,7 @@ def search_loop(
         state = hypotheses.make_room(state, room, more)
         return more, gather(sentences, kept), Hypotheses(*found), index, variables, state
 
-    room = ops.minimum(width, _ROOM)
+    room = ops.minimum(width, _ROOM + 0 * batch)  # No constant, or the loop would take the first room for fixed.
     start = *start, hypotheses.make_room(state, 1, room)
     start = room, ops.arange(batch, dtype="int32"), result(variables), *start
     _, _, found, *_ = ops.while_loop(lambda room, sentences, *_: ops.shape(sentences)[0] > 0, resize, start)

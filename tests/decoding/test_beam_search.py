@@ -106,6 +106,30 @@ def test_stops_once_no_beam_can_win(alpha, limit, end, expected):
     np.testing.assert_allclose(score, finished, rtol=1e-5)
 
 
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_fewer_needed_hypotheses_are_the_best_and_take_fewer_steps(alpha):
+    tables, needed = ref.random_tables(BATCH, seed=4), np.arange(BATCH) % 3 + 1
+    tables[..., END] += 2
+    options = {"length_penalty": alpha, "num_return": 3}
+    full, found = (search(tables, LIMITS, 3, **options, num_needed=n) for n in (None, needed))
+    for i, count in enumerate(needed):
+        np.testing.assert_array_equal(found.ids[i, :count], full.ids[i, :count])
+        np.testing.assert_allclose(found.scores[i, :count], full.scores[i, :count], rtol=1e-6)
+    steps = []
+    for number in (1, 3):
+        calls, step = [], ref.table_step(tables[4:5], 3)
+
+        def counted(token_ids, state, index, step=step, calls=calls):
+            count_call(calls)
+            return step(token_ids, state, index)
+
+        beam_search(
+            counted, ref.table_state(1, 3), beam_size=3, max_lengths=[4], num_needed=[number], **SPECIAL, **options
+        )
+        steps.append(len(calls))
+    assert steps[0] < steps[1]
+
+
 def test_beam_of_one_without_length_penalty_is_greedy_search():
     tables = ref.random_tables(BATCH, seed=4)
     result = search(tables, LIMITS, 1, length_penalty=0.0)

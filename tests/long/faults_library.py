@@ -177,6 +177,13 @@ LIBRARY = [
         BEAM_TESTS,
     ),
     Fault("keras_transformer/decoding/beam_search.py", "largest = ops.maximum(", "largest = ops.minimum(", BEAM_TESTS),
+    Fault("keras_transformer/decoding/beam_search.py", "search.needed - 1", "search.needed * 0", BEAM_TESTS),
+    Fault(
+        "keras_transformer/decoding/loop.py",
+        "ops.logical_and(full, index < room)",
+        "ops.logical_and(full, index <= room)",
+        "tests/zoo/models/test_growing_caches.py",
+    ),
     Fault(
         "keras_transformer/decoding/candidates.py",
         "min(count + len(never), logits.shape[-1])",

@@ -263,7 +263,8 @@ def _check_format(options):
     searched = "beam_size", "length_penalty", "max_extra_tokens", *LIMITS
     given = [name for name in searched if getattr(options, name) is not None]
     given += [name for name in ("compiled_for", "alignments", "ids_only") if getattr(options, name)]
-    given += ["n_best"] * (options.n_best > 1) + ["dtype"] * (options.dtype != "float32") + ["data"] * bool(_gives_corpus(options))
+    given += ["n_best"] * (options.n_best > 1) + ["dtype"] * (options.dtype != "float32")
+    given += ["data"] * bool(_gives_corpus(options))
     if options.format == "ctranslate2" and (given or len(options.checkpoint) > 1):
         named = f"--{given[0].replace('compiled_for', 'compile').replace('_', '-')}" if given else "several checkpoints"
         raise ValueError(

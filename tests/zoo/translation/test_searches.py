@@ -1,5 +1,6 @@
 """Tests the choice among the hypotheses of a search: those first that keep digits and unknown characters."""
 
+import copy
 from collections import Counter
 
 import numpy as np
@@ -8,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from keras import ops
 
-from keras_transformer.decoding import Hypotheses
+from keras_transformer.decoding import Hypotheses, beam_search
 from zoo.text.tokenizer import SMALLEST_VOCABULARY, train_tokenizer
+from zoo.translation import searches
+from zoo.translation.search_options import search_options
 from zoo.translation.searches import most_kept
 
 KINDS = np.array([0, 0, 0, 0, 1, 2, 2, 3, 0, 0], "int32")  # Pieces 5 and 6 are of one kind, such as "1" and "▁1".
@@ -37,6 +40,26 @@ def test_fewest_lost_tokens_come_first(source, rows, empty, num_return):
     chosen = most_kept(Hypotheses(*map(ops.convert_to_tensor, found)), padded([source]), KINDS, num_return)
     for given_values, values in zip(found, chosen):
         np.testing.assert_array_equal(ops.convert_to_numpy(values), given_values[:, order])
+
+
+def test_texts_with_nothing_to_keep_need_their_best_hypothesis_only(trained, corpus, monkeypatch):
+    """The search stops sooner for them, and translates all texts as it does when it finds the whole beam for each."""
+    translator, needed = copy.copy(trained.translator), []
+    translator.placeholders, translator._compiled, translator.jit_compile = True, {}, False
+    plain = [source for source, _ in corpus.test[:6]]
+    texts = [*plain, *(f"{text[:-1]} 27{text[-1]}" for text in plain)]
+
+    def whole_beam(*arguments, num_needed, **options):
+        needed.append(num_needed)
+        return beam_search(*arguments, **options)
+
+    found = translator.translate(texts)
+    monkeypatch.setitem(searches._SEARCHES, "beam", whole_beam)
+    translator._compiled = {}
+    assert found == translator.translate(texts) and needed
+    rows = [translator.tokenizer.encode([text])[0] for text in (plain[0], texts[6])]
+    searches.run_search(translator, *translator.search_inputs(rows), **search_options(1, 4, 0.6, 50))
+    np.testing.assert_array_equal(ops.convert_to_numpy(needed[-1]), [1, 4])
 
 
 @pytest.mark.parametrize("split_digits", [False, True])
