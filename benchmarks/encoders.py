@@ -1,0 +1,156 @@
+"""Time and memory of encoders as inputs grow: ours beside those of Keras, KerasHub and torch.
+
+    python benchmarks/encoders.py --venvs VENVS
+    python benchmarks/encoders.py --venvs VENVS --gradients --steps 128 512 2048
+
+Two post-norm blocks, 256 wide, 4 heads, one row `[1, steps, 256]`, float32. VENVS is a folder of virtual environments
+as `peers.py` has it: `tf` with keras-hub, `pt` with torch. Each figure comes from a process of its own: the median of
+calls behind the first, and what they added to the memory that was resident before (VmHWM - VmRSS, Linux), tracing
+included. `exponent` is that of the time between the lengths of half and of all the steps.
+"""
+
+import argparse
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+LAYERS, WIDTH, INNER, HEADS = 2, 256, 1024, 4
+VENVS = {"ours": "tf", "keras": "tf", "kerashub": "tf", "torch": "pt"}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--venvs", type=pathlib.Path, help="folder of the virtual environments")
+    parser.add_argument("--systems", nargs="+", default=[*VENVS], choices=[*VENVS])
+    parser.add_argument("--steps", type=int, nargs="+", default=[128 * 2**i for i in range(7)])
+    parser.add_argument("--gradients", action="store_true", help="of weights and inputs, instead of outputs alone")
+    parser.add_argument("--worker", nargs=2, metavar=("SYSTEM", "STEPS"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        return work(options.worker[0], int(options.worker[1]), options.gradients)
+    print(f"{'steps':>7}" + "".join(f"{name:>26}" for name in options.systems), flush=True)
+    before = {}
+    for steps in options.steps:
+        cells = []
+        for name in options.systems:
+            python = options.venvs / VENVS[name] / "bin" / "python" if options.venvs else sys.executable
+            command = [python, __file__, "--worker", name, str(steps), *["--gradients"] * options.gradients]
+            env = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+            found = subprocess.run(command, capture_output=True, text=True, env=env)
+            if found.returncode:
+                cells.append("failed")
+                print(found.stderr[-500:], file=sys.stderr)
+                continue
+            seconds, megabytes = json.loads(found.stdout.splitlines()[-1])
+            earlier = before.get((name, steps // 2))
+            exponent = f" ^{math.log2(seconds / earlier):.2f}" if earlier else ""
+            before[name, steps] = seconds
+            cells.append(f"{1e3 * seconds:.1f} ms{exponent} {megabytes:.0f} MiB")
+        print(f"{steps:>7}" + "".join(f"{cell:>26}" for cell in cells), flush=True)
+
+
+def work(name, steps, gradients):
+    import numpy as np
+
+    inputs = np.random.default_rng(0).normal(size=(1, steps, WIDTH)).astype("float32")
+    call = (torch_call if name == "torch" else keras_call)(name, inputs, gradients)
+    before, times = resident("VmRSS"), []
+    while len(times) < 4 or (sum(times) < 3 and len(times) < 50):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    print(json.dumps([statistics.median(times[1:]), resident("VmHWM") - before]))
+
+
+def keras_call(name, inputs, gradients):
+    import keras
+    import tensorflow as tf
+
+    blocks = [keras_block(name) for _ in range(LAYERS)]
+    for block in blocks:
+        block.build((None, None, WIDTH))
+    weights = [weight.value for block in blocks for weight in block.trainable_weights]
+
+    def encode(x):
+        for block in blocks:
+            x = block(x)
+        return x
+
+    @tf.function
+    def run(x):
+        if not gradients:
+            return encode(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            loss = keras.ops.sum(encode(x) ** 2)
+        return tape.gradient(loss, [x, *weights])
+
+    x = tf.constant(inputs)
+    return lambda: [part.numpy() for part in tf.nest.flatten(run(x))]
+
+
+def keras_block(name):
+    if name == "ours":
+        from keras_transformer import EncoderBlock
+
+        return EncoderBlock(HEADS, INNER)
+    if name == "kerashub":
+        from keras_hub.layers import TransformerEncoder
+
+        return TransformerEncoder(INNER, HEADS)
+    from keras import Layer, layers
+
+    class Block(Layer):
+        """As in Keras's example of text classification with a Transformer."""
+
+        def build(self, shape):
+            self.attention = layers.MultiHeadAttention(HEADS, WIDTH // HEADS)
+            self.inner, self.outer = layers.Dense(INNER, "relu"), layers.Dense(WIDTH)
+            self.first, self.second = layers.LayerNormalization(), layers.LayerNormalization()
+            self.attention.build(shape, shape)
+            self.inner.build(shape)
+            self.outer.build((*shape[:-1], INNER))
+            self.first.build(shape)
+            self.second.build(shape)
+
+        def call(self, x):
+            x = self.first(x + self.attention(x, x))
+            return self.second(x + self.outer(self.inner(x)))
+
+    return Block()
+
+
+def torch_call(name, inputs, gradients):
+    import torch
+
+    torch.set_num_threads(os.cpu_count())
+    layer = torch.nn.TransformerEncoderLayer(WIDTH, HEADS, INNER, dropout=0.0, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, LAYERS)
+    x = torch.from_numpy(inputs)
+    if not gradients:
+        model.eval()
+
+        def encode():
+            with torch.inference_mode():
+                return model(x).numpy()
+
+        return encode
+    x.requires_grad_()
+    return lambda: torch.autograd.grad((model(x) ** 2).sum(), [x, *model.parameters()])
+
+
+def resident(field):
+    """MiB of this process, from Linux."""
+    status = pathlib.Path("/proc/self/status").read_text()
+    return int(re.search(rf"{field}:\s+(\d+) kB", status).group(1)) / 1024
+
+
+if __name__ == "__main__":
+    main()
