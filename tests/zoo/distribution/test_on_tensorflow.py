@@ -10,8 +10,11 @@ from strategies import REPLICAS, mirrored, run_with_four_replicas
 from trainer_checks import assert_close, history, make, make_real, train, whole_batches
 
 from zoo.commands.command_line import make_strategy
+from zoo.config import ModelConfig, Recipe, TrainingConfig
 from zoo.config_values import override
 from zoo.distribution.on_tensorflow import mirrored_strategy
+from zoo.storage.arrays import named_arrays
+from zoo.training_config import AugmentConfig
 from zoo.translation import task
 from zoo.translation.recipes import RECIPES
 
@@ -72,6 +75,29 @@ def test_half_precision_and_dropout(precision, tmp_path):
     _, mean = train(make_mirrored(dropout=0.1, dtype=precision), whole_batches(), tmp_path, **changes)
     losses = [line["train_loss"] for line in history(tmp_path)]
     assert all(np.isfinite(array).all() for array in mean.values()) and losses[1] < losses[0]
+
+
+@pytest.mark.slow
+def test_augmented_pairs_and_dropped_merges_are_the_same(corpus, tokenizer, tmp_path):
+    """The settings of the recipe `robust` that draw random numbers."""
+    sizes = {"hidden_dim": 8, "intermediate_dim": 16, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}
+    augment = AugmentConfig(upper=0.2, lower=0.2, typos=0.3, joined=0.2, copies=0.2, names=0.5, numbers=0.5)
+    settings = {"batch_tokens": 256, "steps": 12, "evaluate_every": 4, "subword_dropout": 0.3, "score": "loss"}
+    recipe = Recipe(
+        ModelConfig(vocabulary_size=400, dropout=0.0, **sizes),
+        TrainingConfig(**settings, warmup_steps=2, augment=augment, placeholders=True),
+    )
+
+    def trained(name, strategy=None):
+        found = task.train(
+            recipe, corpus.train, corpus.dev, tmp_path / name, {}, tokenizer, log=lambda line: None, strategy=strategy
+        )
+        losses = [line["train_loss"] for line in history(tmp_path / name / "training")]
+        return named_arrays(found.model), losses
+
+    (one, losses), (several, found) = trained("one"), trained("several", mirrored())
+    np.testing.assert_allclose(found, losses, rtol=1e-4)
+    assert_close(several, one)
 
 
 def test_xla_under_a_strategy_is_refused(tmp_path):
