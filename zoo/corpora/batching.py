@@ -18,6 +18,12 @@ class Corpus:
         """Returns the corpus of this epoch: itself, unless it differs between epochs."""
         return self
 
+    def prepare(self, epoch: int) -> None:
+        """Begins, in the background, what `epoch` will need time for."""
+
+    def close(self) -> None:
+        """Stops what goes on in the background."""
+
     def lengths(self) -> list[np.ndarray]:
         """Returns the number of positions `[rows]` of each side."""
         raise NotImplementedError
@@ -75,6 +81,7 @@ class BatchStream:
         start: tuple[int, int] = (0, 0),
         pad_multiple: int = 1,
     ):
+        self._corpus = corpus
         self._plan = functools.partial(_BatchPlan, corpus, batch_tokens, pad_multiple, seed)
         self._start, self._sizes = tuple(start), {}
 
@@ -88,6 +95,7 @@ class BatchStream:
                     "Use the corpus, batch_tokens and seed that the training run was started with."
                 )
             self._sizes[epoch] = len(plan)
+            self._corpus.prepare(epoch + 1)
             yield from map(plan.gather, range(skip if epoch == first else 0, len(plan)))
 
     def batches_in(self, epoch: int) -> int:

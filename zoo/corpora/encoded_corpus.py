@@ -1,13 +1,11 @@
 """Encoding of sentence pairs as flat arrays of token ids, in memory or in memory-mapped files. NumPy only."""
 
 import contextlib
-import functools
 import itertools
 import json
 import operator
 import os
 import pathlib
-import shutil
 import typing
 from dataclasses import asdict, dataclass, field
 
@@ -15,7 +13,7 @@ import numpy as np
 
 from zoo.config import START_ID
 from zoo.corpora.batching import Batch, Corpus
-from zoo.corpora.numbering import Pairs, check_repeatable, numbered
+from zoo.corpora.numbering import Pairs, numbered
 from zoo.corpora.reports import LineNotes
 from zoo.corpora.token_rows import TokenRows
 from zoo.storage.arrays import atomic_folder, write_atomically, write_errors
@@ -79,37 +77,6 @@ class EncodedCorpus(Corpus):
             ids = _map(folder / f"{side}.ids", facts["dtype"], facts[f"{side}_tokens"])
             sides.append(TokenRows(ids, _map(folder / f"{side}.offsets", "int64", facts["pairs"] + 1)))
         return cls(*sides, LineNotes(**facts["too_long"]))
-
-
-class SampledCorpus(Corpus):
-    """Pairs that are encoded again in every epoch, with BPE-dropout or from changed texts.
-
-    Args:
-        pairs: Can be iterated repeatedly in the same order, such as a list or a reader of `zoo.translation.data`. If it
-            has a method `epoch`, as `zoo.corpora.augmentation.AugmentedPairs` does, that returns the pairs of an epoch.
-        tokenizer, max_tokens: As for `encode_corpus`.
-        dropout: Probability of skipping a merge.
-        seed: Seed, which together with the number of the epoch determines every encoding.
-        folder: Folder for the files of the current epoch, older ones are deleted; None to keep it in memory.
-    """
-
-    def __init__(self, pairs: Pairs, tokenizer, *, dropout: float, seed: int, max_tokens: int = 0, folder=None):
-        if not hasattr(pairs, "epoch"):
-            check_repeatable(pairs)
-        self._pairs = pairs
-        self._encode = functools.partial(encode_corpus, tokenizer=tokenizer, max_tokens=max_tokens, dropout=dropout)
-        self._seed, self._folder, self._current = seed, folder and pathlib.Path(folder), (None, None)
-
-    def epoch(self, epoch: int) -> EncodedCorpus:
-        """Returns the corpus of this epoch."""
-        if self._current[0] != epoch:
-            self._current = (None, None)  # Frees the memory of the last epoch first.
-            for old in self._folder.glob("epoch-*") if self._folder else ():
-                shutil.rmtree(old)
-            folder = self._folder and self._folder / f"epoch-{epoch}"
-            pairs = self._pairs.epoch(epoch) if hasattr(self._pairs, "epoch") else self._pairs
-            self._current = epoch, self._encode(pairs, seed=(self._seed, epoch), folder=folder)
-        return self._current[1]
 
 
 def encode_corpus(

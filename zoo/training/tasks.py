@@ -184,7 +184,8 @@ class Task:
         trainable = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
         part = "" if trainable == model.count_params() else f", of which {trainable:,} learn"
         log(f"{model.count_params():,} parameters{part}; vocabulary of {run.config.vocabulary_size:,}")
-        chosen, arrays = train_model(self, run, predictor, self.with_noise(corpus, run))
+        with contextlib.closing(self.with_noise(corpus, run)) as noisy:
+            chosen, arrays = train_model(self, run, predictor, noisy)
         final = make({**predictor.card, "recipe": to_dict(run.recipe), "seed": settings.seed, "weights": chosen})
         assign_arrays(final.model, arrays, chosen)
         self.calibrate(final, run)

@@ -10,8 +10,9 @@ import numpy as np
 from zoo.config import ModelConfig
 from zoo.corpora.augmentation import AugmentedPairs
 from zoo.corpora.batching import padding_share, token_batches
-from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
+from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
+from zoo.corpora.sampled_corpus import SampledCorpus
 from zoo.corpora.sharded_corpus import ShardedCorpus
 from zoo.training import fine_tuning
 from zoo.training.digests import check_corpus

@@ -43,7 +43,7 @@ def shout(monkeypatch):
 
     def run(predictor, *arguments):
         predictor.task = Shouting.task
-        monkeypatch.setattr(zoo, "load", lambda name: predictor)
+        monkeypatch.setattr(zoo, "load", lambda name, dtype: predictor)
         return Shouting().main(["shout", "--checkpoint", "any", *map(str, arguments)])
 
     return run
@@ -142,7 +142,7 @@ def test_full_disk_is_one_error():
 def test_checkpoints_of_other_tasks_are_refused(task, command, monkeypatch, capsys, tmp_path):
     """By all commands that load one."""
     (tmp_path / "corpus").write_text("a\tb\n")
-    monkeypatch.setattr(zoo, "load", lambda name: types.SimpleNamespace(task="shouting"))
+    monkeypatch.setattr(zoo, "load", lambda name, dtype: types.SimpleNamespace(task="shouting"))
     monkeypatch.setattr(task, "check", lambda *arguments: None)
     arguments = {
         "evaluate": ["evaluate", "--data", str(tmp_path / "corpus")],
@@ -160,7 +160,7 @@ def test_missing_packages_are_found_before_the_work(task, monkeypatch, capsys, t
     """Nothing is loaded or read before the message, which names what to install."""
     for name in ("sacrebleu", "matplotlib", "tensorflow_text", "nltk"):
         monkeypatch.setitem(sys.modules, name, None)
-    monkeypatch.setattr(zoo, "load", lambda name: pytest.fail("loaded before the check"))
+    monkeypatch.setattr(zoo, "load", lambda name, dtype: pytest.fail("loaded before the check"))
     monkeypatch.setattr(task, "read", lambda *arguments: pytest.fail("read before the check"))
     commands, checkpoint = task(), ["--checkpoint", "any"]
     cases = [(["export", *checkpoint, "--output", "x"], "tensorflow-text")]
@@ -184,7 +184,7 @@ def test_missing_packages_are_found_before_the_work(task, monkeypatch, capsys, t
 
 
 def test_files_that_cannot_be_written_are_found_before_the_work(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(zoo, "load", lambda name: pytest.fail("loaded before the check"))
+    monkeypatch.setattr(zoo, "load", lambda name, dtype: pytest.fail("loaded before the check"))
     gone = str(tmp_path / "no" / "such")
     for task, arguments in (
         (TranslationCommands, ["evaluate", "--data", "x", "--hypotheses", gone]),

@@ -10,7 +10,7 @@ import pytest
 from zoo.config import TrainingConfig
 from zoo.corpora.augmentation import AugmentedPairs
 from zoo.corpora.batching import BatchStream
-from zoo.corpora.encoded_corpus import SampledCorpus
+from zoo.corpora.sampled_corpus import SampledCorpus
 from zoo.text.placeholders import placeholder
 from zoo.text.tokenizer import train_tokenizer
 from zoo.training_config import AugmentConfig

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from zoo.corpora import encoded_corpus
-from zoo.corpora.encoded_corpus import EncodedCorpus, SampledCorpus, encode_corpus
+from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus
+from zoo.corpora.sampled_corpus import SampledCorpus
 from zoo.text.tokenizer import train_tokenizer
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]

@@ -30,7 +30,7 @@ def loaded(trained, checkpoint):
     translator = zoo.load(checkpoint)
     patch = pytest.MonkeyPatch()
     load = zoo.load
-    patch.setattr(zoo, "load", lambda name: translator if str(name) == checkpoint else load(name))
+    patch.setattr(zoo, "load", lambda name, dtype=None: translator if str(name) == checkpoint else load(name, dtype))
     yield translator
     patch.undo()
 
@@ -245,7 +245,7 @@ def test_unknown_options_show_usage(command, capsys):
 
 
 def test_interruption_is_reported(capsys, monkeypatch, checkpoint):
-    def interrupt(name):
+    def interrupt(*arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(zoo, "load", interrupt)
