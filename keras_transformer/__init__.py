@@ -5,6 +5,7 @@ from keras_transformer.installation import name_conflict as _name_conflict
 if _message := _name_conflict():  # Before the imports, which may fail in files of the other project.
     raise ImportError(_message)
 
+from keras_transformer.layers.additive_attention import AdditiveAttention
 from keras_transformer.layers.attention_pooling import AttentionPooling
 from keras_transformer.layers.block import BlockScores
 from keras_transformer.layers.decoder import Decoder
@@ -12,9 +13,12 @@ from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
 from keras_transformer.layers.encoder_block import EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.linear_bias_attention import LinearBiasAttention
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.positional_encoding import LearnedPositionalEncoding, PositionalEncoding
+from keras_transformer.layers.relative_attention import RelativeAttention
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.rotary_attention import RotaryAttention
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.ops.cache import BlockCache, KVCache
 from keras_transformer.ops.positions import shift_matrix, sinusoidal_encoding
@@ -22,6 +26,7 @@ from keras_transformer.ops.values import set_value_checks
 from keras_transformer.verification import verify
 
 __all__ = [
+    "AdditiveAttention",
     "AttentionPooling",
     "BlockCache",
     "BlockScores",
@@ -32,9 +37,12 @@ __all__ = [
     "FeedForward",
     "KVCache",
     "LearnedPositionalEncoding",
+    "LinearBiasAttention",
     "MultiHeadAttention",
     "PositionalEncoding",
+    "RelativeAttention",
     "Residual",
+    "RotaryAttention",
     "TokenEmbedding",
     "set_value_checks",
     "shift_matrix",

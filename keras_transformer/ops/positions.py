@@ -1,4 +1,4 @@
-"""Sinusoidal positions, accurate in float32 at any position that a text can have."""
+"""Sinusoidal and rotary positions, accurate in float32 at any position that a text can have."""
 
 import math
 from typing import Any
@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from keras import ops
 
+from keras_transformer.ops.precision import at_least_float32
+
+PAIRINGS = "interleaved", "halves"
 _EXACT_BITS = 10  # A float32 product of a 14-bit position and a 10-bit rate is exact.
 
 
@@ -25,10 +28,30 @@ def sinusoidal_encoding(positions: Any, hidden_dim: int) -> Any:
     Returns:
         Float32, the shape of `positions` with an axis of `hidden_dim` appended.
     """
-    positions = ops.cast(positions, "float32")
-    angles = ops.expand_dims(_fraction_of_turn(positions, _rates(hidden_dim)), -1) * (2.0 * math.pi)
+    angles = ops.expand_dims(_angles(positions, _rates(hidden_dim)), -1)
     pairs = ops.concatenate([ops.sin(angles), ops.cos(angles)], axis=-1)
     return ops.reshape(pairs, (*ops.shape(positions), hidden_dim))
+
+
+def rotate(x: Any, positions: Any, base: float = 10_000.0, pairing: str = "interleaved") -> Any:
+    """Rotates pairs of numbers by their positions (Su et al. 2021, eq. 34): pair i by `p * base^(-2i/H)`.
+
+    Args:
+        x: Float `[..., T, H]`, H even.
+        positions: Integers `[T]`, below 2^24.
+        base: Base of the angles.
+        pairing: "interleaved" if the numbers 2i and 2i + 1 are pair i, "halves" if i and i + H/2 are.
+
+    Returns:
+        The shape of x, in float32 or float64.
+    """
+    x = at_least_float32(x)
+    angles = ops.cast(_angles(positions, _rates(x.shape[-1], base)), x.dtype)
+    sine, cosine = ops.sin(angles), ops.cos(angles)
+    halves = pairing == "halves"
+    first, second = ops.split(x, 2, axis=-1) if halves else (x[..., ::2], x[..., 1::2])
+    turned = first * cosine - second * sine, first * sine + second * cosine
+    return ops.concatenate(turned, axis=-1) if halves else ops.reshape(ops.stack(turned, axis=-1), ops.shape(x))
 
 
 def shift_matrix(offset: int, hidden_dim: int) -> np.ndarray:
@@ -50,14 +73,19 @@ def shift_matrix(offset: int, hidden_dim: int) -> np.ndarray:
     return matrix
 
 
-def _rates(hidden_dim):
+def _rates(hidden_dim, base=10_000.0):
     """Returns the turns per position of each sine-cosine pair, float64 `[D / 2]`."""
     if hidden_dim is None or hidden_dim % 2:
         raise ValueError(
-            f"Sinusoidal positions need an even width. Received: hidden_dim={hidden_dim}. "
+            f"Sinusoidal and rotary positions need an even width. Received: hidden_dim={hidden_dim}. "
             "Use an even `hidden_dim` or learned positions."
         )
-    return 10000.0 ** (-np.arange(0, hidden_dim, 2) / hidden_dim) / (2.0 * np.pi)
+    return base ** (-np.arange(0, hidden_dim, 2) / hidden_dim) / (2.0 * np.pi)
+
+
+def _angles(positions, rates):
+    """Computes the angles of positions, `positions * rates * 2 pi` without whole turns, with an axis appended."""
+    return _fraction_of_turn(ops.cast(positions, "float32"), rates) * (2.0 * math.pi)
 
 
 def _fraction_of_turn(positions, rates):

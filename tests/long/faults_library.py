@@ -5,6 +5,7 @@ from faults import Fault
 ATTENTION_TESTS = "tests/layers/test_multi_head_attention.py tests/layers/test_attention_like_keras.py"
 CACHE_TESTS = "tests/layers/test_attention_cache.py"
 BLOCK_TESTS = "tests/layers/test_encoder_block.py tests/layers/test_decoder_block.py"
+SCORE_TESTS = "tests/layers/test_score_variants.py"
 BEAM_TESTS = "tests/decoding/test_beam_search.py"
 LOSS_TESTS = "tests/training/test_losses.py tests/training/test_labels.py"
 
@@ -53,8 +54,8 @@ LIBRARY = [
     ),
     Fault(
         "keras_transformer/ops/positions.py",
-        "return 10000.0 ** (-np.arange",
-        "return 1000.0 ** (-np.arange",
+        "_rates(hidden_dim, base=10_000.0)",
+        "_rates(hidden_dim, base=1_000.0)",
         "tests/ops/test_positions.py",
     ),
     Fault(
@@ -177,6 +178,18 @@ LIBRARY = [
         BEAM_TESTS,
     ),
     Fault("keras_transformer/decoding/beam_search.py", "largest = ops.maximum(", "largest = ops.minimum(", BEAM_TESTS),
+    Fault(
+        "keras_transformer/layers/relative_attention.py",
+        "ops.clip(distance, -self.max_distance, self.max_distance)",
+        "ops.clip(-distance, -self.max_distance, self.max_distance)",
+        SCORE_TESTS,
+    ),
+    Fault(
+        "keras_transformer/ops/positions.py",
+        "first * cosine - second * sine,",
+        "first * cosine,",
+        SCORE_TESTS,
+    ),
     Fault("keras_transformer/decoding/beam_search.py", "search.needed - 1", "search.needed * 0", BEAM_TESTS),
     Fault(
         "keras_transformer/decoding/loop.py",
