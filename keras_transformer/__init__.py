@@ -13,6 +13,7 @@ from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
 from keras_transformer.layers.encoder_block import EncoderBlock
 from keras_transformer.layers.feed_forward import FeedForward
+from keras_transformer.layers.gated_feed_forward import GatedFeedForward
 from keras_transformer.layers.linear_bias_attention import LinearBiasAttention
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.positional_encoding import LearnedPositionalEncoding, PositionalEncoding
@@ -35,6 +36,7 @@ __all__ = [
     "Encoder",
     "EncoderBlock",
     "FeedForward",
+    "GatedFeedForward",
     "KVCache",
     "LearnedPositionalEncoding",
     "LinearBiasAttention",

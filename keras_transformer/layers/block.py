@@ -27,10 +27,11 @@ class TransformerBlock(keras.layers.Layer):
     """Base class of EncoderBlock and DecoderBlock, which document the arguments.
 
     A block with another attention sets `attention_class` (a `MultiHeadAttention` with the same arguments) or overrides
-    `_make_attention`; a stack of such blocks sets `block_class`.
+    `_make_attention`, one with another normalisation sets `residual_class`, and one with another feed-forward layer
+    overrides `_make_feed_forward`; a stack of such blocks sets `block_class`.
     """
 
-    attention_class = MultiHeadAttention
+    attention_class, residual_class = MultiHeadAttention, Residual
 
     def __init__(
         self,
@@ -136,4 +137,4 @@ class TransformerBlock(keras.layers.Layer):
         )
 
     def _make_residual(self, name):
-        return Residual(self.dropout, self.normalize_first, self.epsilon, dtype=self.dtype_policy, name=name)
+        return self.residual_class(self.dropout, self.normalize_first, self.epsilon, dtype=self.dtype_policy, name=name)

@@ -15,6 +15,8 @@ class Residual(keras.layers.Layer):
         pre-norm  (Xiong et al. 2020)                  y = x + Dropout(F(LayerNorm(x)))
 
     Call it in two parts, `y = residual(x, F(residual.prepare(x)))`, so that the sublayer is an ordinary call.
+    A residual with another normalisation, such as `keras.layers.RMSNormalization` (Zhang and Sennrich 2019), sets
+    `normalization_class`; a block of such residuals sets `residual_class`.
 
     Args:
         dropout: Rate on the sublayer's output.
@@ -26,13 +28,15 @@ class Residual(keras.layers.Layer):
         sublayer_outputs: Float `[B, T, D]`, the F(...) of the equation.
     """
 
+    normalization_class = LayerNormalization
+
     def __init__(self, dropout: float = 0.0, normalize_first: bool = False, epsilon: float = 1e-6, **kwargs):
         super().__init__(**kwargs)
         self.normalize_first = normalize_first
         self.epsilon = epsilon
         self.dropout = dropout
         self.supports_masking = True
-        self.norm = LayerNormalization(epsilon, dtype=self.dtype_policy, name="norm")
+        self.norm = self.normalization_class(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
         self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape, sublayer_outputs_shape=None):

@@ -3,7 +3,6 @@
 import keras
 
 from keras_transformer.layers.block import join_outputs
-from keras_transformer.layers.normalization import LayerNormalization
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
@@ -72,7 +71,8 @@ class TransformerStack(keras.layers.Layer):
         ]
         self.norm = None
         if first.normalize_first:
-            self.norm = LayerNormalization(first.epsilon, dtype=self.dtype_policy, name="norm")
+            normalization = first.residual_class.normalization_class
+            self.norm = normalization(epsilon=first.epsilon, dtype=self.dtype_policy, name="norm")
 
     def build(self, inputs_shape, **memory_shape):
         for block in self.blocks:

@@ -7,7 +7,7 @@ import pytest
 import reference as ref
 from keras import ops
 
-from keras_transformer import DecoderBlock, Encoder, EncoderBlock, MultiHeadAttention
+from keras_transformer import DecoderBlock, Encoder, EncoderBlock, MultiHeadAttention, Residual
 from keras_transformer.ops import blockwise
 
 B, T, N, D, F = 3, 7, 2, 8, 11
@@ -127,6 +127,33 @@ def test_cross_attention_keeps_its_own_class():
     block = Block(N, F)
     block.build((B, T, D), (B, T, D))
     assert type(block.self_attention) is LinearBiases and type(block.cross_attention) is MultiHeadAttention
+
+
+def test_stack_with_another_normalization():
+    class RMSResidual(Residual):
+        normalization_class = keras.layers.RMSNormalization
+
+    class Block(EncoderBlock):
+        residual_class = RMSResidual
+
+    class RMSEncoder(Encoder):
+        block_class = Block
+
+    def normalized(x, scale):  # Zhang and Sennrich 2019, eq. 4.
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + 1e-6) * scale
+
+    layer = RMSEncoder(1, N, F, normalize_first=True)
+    layer.build((B, T, D))
+    checks.randomize(layer)
+    block, weights = layer.blocks[0], ref.weights_of(layer)
+    first, second, last = (
+        weights[f"{name}norm/scale"]
+        for name in ("block_0/self_attention_residual/", "block_0/feed_forward_residual/", "")
+    )
+    x = normalized(X, first)
+    x = X + ref.multi_head_attention(x, x, ref.part(ref.weights_of(block), "self_attention"), N)[0]
+    x = x + ref.feed_forward(normalized(x, second), ref.part(ref.weights_of(block), "feed_forward"))
+    np.testing.assert_allclose(checks.numpy(layer(X)), normalized(x, last), atol=1e-4)
 
 
 def test_stack_passes_arguments_to_its_blocks():
