@@ -3,8 +3,9 @@
     python benchmarks/encoders.py --venvs VENVS
     python benchmarks/encoders.py --venvs VENVS --gradients --steps 128 512 2048
 
-Two post-norm blocks, 256 wide, 4 heads, one row `[1, steps, 256]`, float32. VENVS is a folder of virtual environments
-as `peers.py` has it: `tf` with keras-hub, `pt` with torch. Each figure comes from a process of its own: the median of
+Two post-norm blocks, 256 wide, 4 heads, one row `[1, steps, 256]`, float32; `ours_local` attends within a sliding
+window of 128 steps. VENVS is a folder of virtual environments as `peers.py` has it: `tf` with keras-hub, `pt` with
+torch. Each figure comes from a process of its own: the median of
 calls behind the first, and what they added to the memory that was resident before (VmHWM - VmRSS, Linux), tracing
 included. `exponent` is that of the time between the lengths of half and of all the steps.
 """
@@ -22,7 +23,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS, WIDTH, INNER, HEADS = 2, 256, 1024, 4
-VENVS = {"ours": "tf", "keras": "tf", "kerashub": "tf", "torch": "pt"}
+WINDOW = 128
+VENVS = {"ours": "tf", "ours_local": "tf", "keras": "tf", "kerashub": "tf", "torch": "pt"}
 
 
 def main():
@@ -97,10 +99,14 @@ def keras_call(name, inputs, gradients):
 
 
 def keras_block(name):
-    if name == "ours":
-        from keras_transformer import EncoderBlock
+    if name.startswith("ours"):
+        from keras_transformer import EncoderBlock, MultiHeadAttention
 
-        return EncoderBlock(HEADS, INNER)
+        class Local(EncoderBlock):
+            def _make_attention(self, width, name):
+                return MultiHeadAttention(HEADS, width // HEADS, sliding_window=WINDOW, name=name)
+
+        return (EncoderBlock if name == "ours" else Local)(HEADS, INNER)
     if name == "kerashub":
         from keras_hub.layers import TransformerEncoder
 

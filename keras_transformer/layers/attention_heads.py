@@ -6,6 +6,7 @@ from keras import ops
 from keras_transformer.ops import masks
 from keras_transformer.ops.attention import attend, attention_scores
 from keras_transformer.ops.blockwise import LONG, blockwise_attention
+from keras_transformer.ops.local import block_steps, local_attention
 from keras_transformer.ops.sizes import reshape, sizes, transpose
 
 
@@ -36,6 +37,9 @@ class AttentionHeads(keras.layers.Layer):
     def _attend(self, query, keys, values, seen, training, return_scores):
         """Returns heads `[B, N, T, H']`, the weights or None, and which queries see any key."""
         dropping = self.dropout and training
+        if self._is_local(query.shape[2], seen, return_scores):
+            heads, visible = local_attention(query, keys, values, seen, self.dropout_layer if dropping else None)
+            return heads, None, visible
         if self._in_blocks(query.shape[2], keys.shape[1], return_scores or dropping):
             bias = None if type(self)._bias is AttentionHeads._bias else self._bias
             heads, visible = blockwise_attention(query, keys, values, seen, bias)
@@ -47,6 +51,15 @@ class AttentionHeads(keras.layers.Layer):
         dropout = self.dropout_layer if dropping else None
         heads, weights = attend(scores, values, mask, dropout, seen.every_query_sees)
         return heads, weights, None if seen.every_query_sees else masks.visible_rows(mask)
+
+    def _is_local(self, steps, seen, weights_needed):
+        """Returns whether a window leaves out much of a self-attention, or may do so if its length is unknown."""
+        if seen.window is None or not seen.to_itself or weights_needed or self.flash_attention is False:
+            return False
+        if (type(self)._scores, type(self)._bias) != (AttentionHeads._scores, AttentionHeads._bias):
+            return False
+        same_for_all = seen.mask is None or seen.mask.shape[2] == 1
+        return same_for_all and not (isinstance(steps, int) and steps <= 4 * block_steps(seen.window))
 
     def _in_blocks(self, steps, key_steps, weights_needed):
         wanted = self.flash_attention

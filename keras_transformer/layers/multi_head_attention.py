@@ -38,7 +38,8 @@ class MultiHeadAttention(AttentionHeads):
         output_shape: Width of the output, or several sizes; defaults to the query's width.
         attention_axes: Axes that attention runs over, for inputs `[B, ..., D]` with several axes of steps; all by
             default. The others count as rows.
-        sliding_window: If given, queries see keys less than this many steps away only.
+        sliding_window: If given, queries see keys less than this many steps away only. Self-attention then takes time
+            and memory in proportion to the steps, where the mask is the same for all queries; see `ops/local.py`.
         flash_attention: True computes scores in blocks, without memory for all of them, on any backend and device;
             False never does. By default, unless `keras.config.enable_flash_attention` decides, blocks are used for long
             inputs (T * S of 2,048 squared or more) if no weights are returned or dropped.
@@ -205,7 +206,8 @@ class MultiHeadAttention(AttentionHeads):
             keys, values = cache = write(cache, keys, values, product(cache_index, beams))
         mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
         key_positions = masks.key_positions(size(keys, 1), beams)
-        seen = Visibility(mask, positions, key_positions, use_causal_mask or writes, self.sliding_window)
+        to_itself = cache is None and inputs[0] is inputs[1]
+        seen = Visibility(mask, positions, key_positions, use_causal_mask or writes, self.sliding_window, to_itself)
         heads, weights, visible = self._attend(query_heads, keys, values, seen, training, return_attention_scores)
         outputs = self._project_out(heads, query, visible, packing)
         if cache is not None and not (isinstance(num_beams, int) and num_beams == 1):

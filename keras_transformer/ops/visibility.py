@@ -17,16 +17,24 @@ class Visibility:
         query_positions, key_positions: Int32 `[T]` and `[S]`, from 0 on.
         causal: Whether a query sees keys up to its own position only.
         window: If given, a query sees keys less than this many positions away only.
+        to_itself: Whether queries and keys are the same steps, at the same positions.
     """
 
     def __init__(
-        self, mask: Any, query_positions: Any, key_positions: Any, causal: bool = False, window: int | None = None
+        self,
+        mask: Any,
+        query_positions: Any,
+        key_positions: Any,
+        causal: bool = False,
+        window: int | None = None,
+        to_itself: bool = False,
     ):
         self.mask = mask
         self.query_positions = query_positions
         self.key_positions = key_positions
         self.causal = causal
         self.window = window
+        self.to_itself = to_itself
 
     def rows(self, start: Any = None, steps: Any = None) -> Any:
         """Returns the mask of query steps `start` to `start + steps`, or of all; None if nothing is hidden."""
