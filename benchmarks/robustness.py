@@ -28,6 +28,8 @@ from zoo.translation.data import open_pairs
 from zoo.translation.metrics import bleu
 
 Pair = tuple[str, str]
+# A time of day, a number with groups of thousands, or any other.
+_NUMBER = re.compile(r"(?<!\d)\d\d?[:.]\d\d(?![\d.,])|\d{1,3}(?:[\s’'.,]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,:]\d+)*")
 EMOJI = "😀 😂 ❤ 👍 🎉 😢 🚗 🌞 🍕 🐶".split()
 
 
@@ -80,7 +82,7 @@ def _words(text):
 def is_kept(value: str, translation: str) -> bool:
     """Returns whether a translation contains a text, or a number in any notation, such as 3.482,75 for 3,482.75."""
     if re.fullmatch(r"\d+(?:[.,:]\d+)*", value):
-        numbers = re.findall(r"\d+(?:[.,:  ’']\d+)*", translation)
+        numbers = _NUMBER.findall(translation)
         return re.sub(r"\D", "", value) in {re.sub(r"\D", "", number) for number in numbers}
     return value in translation
 

@@ -188,7 +188,7 @@ PREDICTIONS = [
     Row(
         "unknown name",
         "python -m zoo.translation translate --checkpoint translation/tatoeba-de-en --text x",
-        err=r"\Aerror: 'translation/tatoeba-de-en' is neither .*Known names: .*translation/en-de\.\n\Z",
+        err=r"\Aerror: 'translation/tatoeba-de-en' is neither .*Known names: .*translation/en-de,.*\n\Z",
         status=2,
     ),
     Row(

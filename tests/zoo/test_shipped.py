@@ -21,6 +21,7 @@ DEV = {
         "target": "translation/multi30k/tok/val.lc.norm.tok.de.gz",
     },
     "translation/en-de": {"data": "translation/tatoeba_eng_deu/dev.tsv"},
+    "translation/de-en": {"data": "translation/tatoeba_eng_deu/dev.tsv", "columns": (1, 0)},
 }
 
 
@@ -125,7 +126,8 @@ def test_score_equals_card(shipped):
         return
     card = model.card["scores"][0]
     assert card["metric"] == "BLEU" and card["data"].endswith((" dev", " val"))
-    pairs = [*open_pairs(**{key: pathlib.Path(data) / file for key, file in DEV[name].items()})][:200]
+    files = {key: pathlib.Path(data) / value if isinstance(value, str) else value for key, value in DEV[name].items()}
+    pairs = [*open_pairs(**files)][:200]
     assert (model.beam_size, model.length_penalty) == (card["beam_size"], card["length_penalty"])
     found = task.evaluate(model, pairs, resamples=300).scores[0]
     assert abs(found.value - card["value"]) < 1.5 * found.interval
