@@ -8,6 +8,7 @@ if _message := _name_conflict():  # Before the imports, which may fail in files 
 from keras_transformer.layers.additive_attention import AdditiveAttention
 from keras_transformer.layers.attention_pooling import AttentionPooling
 from keras_transformer.layers.block import BlockScores
+from keras_transformer.layers.bucketed_attention import BucketedAttention, DistanceBuckets
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
@@ -31,8 +32,10 @@ __all__ = [
     "AttentionPooling",
     "BlockCache",
     "BlockScores",
+    "BucketedAttention",
     "Decoder",
     "DecoderBlock",
+    "DistanceBuckets",
     "Encoder",
     "EncoderBlock",
     "FeedForward",

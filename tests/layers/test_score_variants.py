@@ -1,5 +1,7 @@
 """Attention layers with other scores than dot products, against NumPy, alone and in blocks, with masks and caches."""
 
+import math
+
 import keras
 import layer_checks as checks
 import numpy as np
@@ -9,6 +11,8 @@ from keras import ops
 
 from keras_transformer import (
     AdditiveAttention,
+    BucketedAttention,
+    DistanceBuckets,
     Encoder,
     EncoderBlock,
     LinearBiasAttention,
@@ -26,6 +30,8 @@ VARIANTS = {
     "rotary, halves": (RotaryAttention, {"pairing": "halves", "base": 50.0}),
     "linear biases": (LinearBiasAttention, {}),
     "relative": (RelativeAttention, {"max_distance": 2}),
+    "buckets": (BucketedAttention, {"num_buckets": 8, "max_distance": 6}),
+    "buckets, one side": (BucketedAttention, {"num_buckets": 5, "max_distance": 6, "bidirectional": False}),
     "additive": (AdditiveAttention, {}),
 }
 
@@ -52,6 +58,21 @@ def rotated(heads, positions, base, pairing):
     return result
 
 
+def bucket_of(distance, buckets):
+    """Computes the bucket of one distance, key minus query, as the code that was published with T5 does."""
+    first, count = 0, buckets.num_buckets
+    if buckets.bidirectional:
+        count //= 2
+        first, distance = count * (distance > 0), abs(distance)
+    else:
+        distance = max(-distance, 0)
+    exact = count // 2
+    if distance < exact:
+        return first + distance
+    ratio = math.log(distance / exact) / math.log(buckets.max_distance / exact)
+    return first + min(count - 1, exact + int(ratio * (count - exact) + 1e-9))
+
+
 def numpy_scores(layer, query, key, query_positions, key_positions):
     """Computes scores [B, N, T, S] of heads [B, N, T, H] and [B, N, S, H] from the equations."""
     weights, distances = ref.weights_of(layer), key_positions[None] - query_positions[:, None]
@@ -64,6 +85,9 @@ def numpy_scores(layer, query, key, query_positions, key_positions):
     if isinstance(layer, RelativeAttention):
         vectors = weights["distances"][np.clip(distances, -2, 2) + 2]
         return scores + np.einsum("bnth,tsh->bnts", query, vectors) / np.sqrt(H)
+    if isinstance(layer, BucketedAttention):
+        buckets = np.vectorize(lambda distance: bucket_of(distance, layer.buckets))(distances)
+        return scores + weights["buckets/biases"][buckets].transpose(2, 0, 1)
     if isinstance(layer, AdditiveAttention):
         hidden = np.tanh(query[:, :, :, None] + key[:, :, None])
         return np.einsum("bntsh,nh->bnts", hidden, weights["score_vectors"].reshape(N, H))
@@ -139,6 +163,29 @@ def test_blocks_of_scores_equal_all_at_once(layer_class):
     np.testing.assert_allclose(*outputs, atol=1e-6)
 
 
+@pytest.mark.parametrize(("count", "furthest", "both"), [(32, 128, True), (32, 128, False), (10, 20, True)])
+def test_buckets_of_all_distances(count, furthest, both):
+    buckets, positions = DistanceBuckets(1, count, furthest, both), np.arange(-300, 301)
+    buckets.build()
+    buckets.biases.assign(np.arange(count)[:, None])
+    found = checks.numpy(buckets(ops.zeros((1,), "int32"), ops.convert_to_tensor(positions.astype("int32"))))[0, 0, 0]
+    assert found.tolist() == [bucket_of(int(position), buckets) for position in positions]
+    unused = {count // 2} if both else set()  # As published: distance 0 is in the first bucket of the other side.
+    assert {*found} == {*range(count)} - unused
+
+
+def test_layers_share_buckets():
+    shared = DistanceBuckets(N, 8, 6)
+    inputs = keras.Input((None, D))
+    x = inputs
+    for _ in range(2):
+        x = BucketedAttention(N, H, buckets=shared)(x, x)
+    model = keras.Model(inputs, x)
+    assert sum(weight.path.endswith("biases") for weight in model.weights) == 1
+    with pytest.raises(ValueError, match="as many heads. Received: num_heads=2, buckets.num_heads=3"):
+        BucketedAttention(2, H, buckets=shared)
+
+
 def test_slopes_are_those_of_the_paper():
     np.testing.assert_allclose(head_slopes(8), [2.0**-n for n in range(1, 9)])
     np.testing.assert_allclose(head_slopes(12)[8:], [2.0 ** -(n + 0.5) for n in range(4)])
@@ -160,6 +207,8 @@ def test_rotary_scores_depend_on_distances_only():
         (lambda: RotaryAttention(2, 5), "`key_dim` must be even.*Received: key_dim=5"),
         (lambda: RotaryAttention(2, 4, base=0), "`base` must be positive. Received: base=0"),
         (lambda: RotaryAttention(2, 4, pairing="x"), "one of interleaved, halves. Received: pairing='x'"),
+        (lambda: DistanceBuckets(2, 7), "even for two sides.*Received: num_buckets=7"),
+        (lambda: DistanceBuckets(2, 32, 8), "`max_distance` larger than half of a side.*max_distance=8"),
         (lambda: RelativeAttention(2, 4, max_distance=0), "`max_distance` must be a positive integer.*=0"),
     ],
 )
