@@ -106,7 +106,15 @@ LAYERS_AND_SHAPES = {
     "EncoderBlock": ({"num_heads": N, "intermediate_dim": F}, (3, T, D)),
     "FeedForward": ({"intermediate_dim": F}, (3, T, D)),
     "LearnedPositionalEncoding": ({"max_length": T}, (3, T, D)),
-    "MultiHeadAttention": ({"num_heads": N, "key_dim": 4}, (3, T, D)),
+    **{
+        name: ({"num_heads": N, "key_dim": 4}, (3, T, D))
+        for name in (
+            *("MultiHeadAttention", "AdditiveAttention", "BucketedAttention", "LinearBiasAttention"),
+            *("RelativeAttention", "RotaryAttention"),
+        )
+    },
+    "DistanceBuckets": ({"num_heads": N}, (1, N, T, S)),
+    "GatedFeedForward": ({"intermediate_dim": F}, (3, T, D)),
     "PositionalEncoding": ({}, (3, T, D)),
     "Residual": ({}, (3, T, D)),
     "TokenEmbedding": ({"vocabulary_size": 9, "hidden_dim": 4}, (3, T, 4)),
@@ -122,4 +130,5 @@ def test_output_shape_of_every_public_layer():
         shapes = [(3, T)] if name == "TokenEmbedding" else [(3, T, D)]
         if name.startswith("Decoder"):
             shapes.append((3, S, MEMORY))
+        shapes = [(T,), (S,)] if name == "DistanceBuckets" else shapes
         assert layer.compute_output_shape(*shapes) == expected, name

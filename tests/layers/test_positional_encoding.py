@@ -79,7 +79,7 @@ def test_layer_rules(make, tmp_path):
 
 
 def test_odd_and_unknown_widths_raise():
-    with pytest.raises(ValueError, match="Sinusoidal positions need an even width. Received: hidden_dim=7"):
+    with pytest.raises(ValueError, match="Sinusoidal and rotary positions need an even width. Received: hidden_dim=7"):
         PositionalEncoding()(np.zeros((B, T, 7), "float32"))
     with pytest.raises(ValueError, match="`inputs` must have a known width"):
         LearnedPositionalEncoding(LONGEST).build((B, T, None))
