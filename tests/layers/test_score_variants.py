@@ -125,14 +125,16 @@ def test_steps_with_a_cache_equal_the_full_call(variant):
         np.testing.assert_allclose(checks.numpy(outputs), whole[:, first:last], atol=1e-5)
 
 
-def test_layer_rules(variant, tmp_path):
-    layer_class, options = variant
+@pytest.mark.parametrize("name", ["rotary", "linear biases", "relative", "buckets", "additive"])
+def test_layer_rules(name, tmp_path):
+    layer_class, options = VARIANTS[name]
     checks.check_layer(lambda **k: layer_class(N, H, **options, **k), X, X)
     checks.check_saving(lambda **k: layer_class(N, H, **options, **k), X, X, folder=tmp_path)
 
 
-def test_padding_and_later_steps_change_nothing(variant):
-    layer_class, options = variant
+@pytest.mark.parametrize("name", ["rotary", "relative"])
+def test_padding_and_later_steps_change_nothing(name):
+    layer_class, options = VARIANTS[name]
 
     @keras.saving.register_keras_serializable("tests", f"{layer_class.__name__}Block")
     class Block(EncoderBlock):
