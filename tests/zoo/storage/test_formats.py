@@ -7,6 +7,7 @@ import random
 import shutil
 
 import pytest
+import safetensors.numpy
 
 import zoo
 from zoo.commands import checking
@@ -17,6 +18,7 @@ FORMAT_1 = pathlib.Path(__file__).parents[2] / "fixtures" / "format_1"  # Cards 
 OLD = sorted(path.parent.relative_to(FORMAT_1).as_posix() for path in FORMAT_1.glob(f"*/*/{CARD}"))
 
 RENAMED = {"classification/sst2-small": {"labels": ["negative", "positive"]}}  # Since version 0.1.0.
+ADDED = {"temperature": 1.0}  # Settings since then that change nothing at these values.
 
 
 @pytest.fixture
@@ -26,9 +28,13 @@ def copy(tmp_path):
 
 
 def old_checkpoint(name, folder):
-    """Writes a shipped checkpoint as version 0.1.0 did: weights and vocabulary are the same."""
+    """Writes a shipped checkpoint as version 0.1.0 did, with weights in 16 bits."""
     shutil.copytree(find(name), folder)
     shutil.copytree(FORMAT_1 / name, folder, dirs_exist_ok=True)
+    arrays = {key: array.astype("float16") for key, array in read_checkpoint(find(name)).arrays.items()}
+    safetensors.numpy.save_file(arrays, folder / WEIGHTS)
+    digest = hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest()
+    change_json(folder / CARD, lambda card: card["files"].update({WEIGHTS: digest}))
     return folder
 
 
@@ -110,7 +116,7 @@ def test_checkpoints_of_format_1_are_read_as_those_of_today(tmp_path, name):
     assert "format" not in raw and "card_sha256" not in raw, "the fixture is not of format 1"
     old, new = read_checkpoint(folder), read_checkpoint(find(name))
     assert old.settings == read_settings(folder) and old.config == new.config
-    assert {**old.settings, **RENAMED.get(name, {})} == new.settings
+    assert {**ADDED, **old.settings, **RENAMED.get(name, {})} == {**ADDED, **new.settings}
     decisive = {
         key: raw[key] for key in ("labels", "tags", "threshold", "max_tokens", "max_source_tokens") if key in raw
     }
@@ -129,7 +135,7 @@ def test_a_checkpoint_of_format_1_answers_and_is_migrated_by_saving(tmp_path):
     assert files.passed and answers.passed, (files, answers)
     card = zoo.load(folder).save(tmp_path / "new", dtype="float16")
     old = read_card(folder)
-    assert card["format"] == 2 and read_settings(tmp_path / "new") == {**read_settings(folder), "temperature": 1.0}
+    assert card["format"] == 2 and read_settings(tmp_path / "new") == {**read_settings(folder), **ADDED}
     assert card["files"][WEIGHTS] == old["files"][WEIGHTS]
     kept = old.keys() - {"labels", "max_tokens", "files"}
     assert {key: card[key] for key in kept} == {key: old[key] for key in kept}

@@ -68,10 +68,10 @@ def test_hypotheses_that_keep_digits_come_first(trained, monkeypatch):
 
     translator = copy.copy(trained.translator)
     monkeypatch.setattr(translator, "_compiled", {})
-    best = translator.n_best(["mano tek"], 4)[0]
+    best = translator.n_best(["mano 7 tek"], 4)[0]
     assert not chosen
     monkeypatch.setattr(translator, "placeholders", True)
     monkeypatch.setattr(searches, "most_kept", most_kept)
     monkeypatch.setattr(translator, "_compiled", {})
-    assert translator.translate(["mano tek"], beam_size=4) == [best[-1].text]
+    assert translator.translate(["mano 7 tek"], beam_size=4) == [best[-1].text]
     assert chosen == [4], "all hypotheses are compared, one is returned"
