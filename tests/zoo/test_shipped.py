@@ -21,6 +21,7 @@ DEV = {
         "target": "translation/multi30k/tok/val.lc.norm.tok.de.gz",
     },
     "translation/en-de": {"data": "translation/tatoeba_eng_deu/dev.tsv"},
+    "translation/en-fr": {"data": "translation/tatoeba_eng_fra/dev.tsv"},
     "translation/de-en": {"data": "translation/tatoeba_eng_deu/dev.tsv", "columns": (1, 0)},
 }
 
