@@ -5,9 +5,9 @@
 
 Two post-norm blocks, 256 wide, 4 heads, one row `[1, steps, 256]`, float32; `ours_local` attends within a sliding
 window of 128 steps. VENVS is a folder of virtual environments as `peers.py` has it: `tf` with keras-hub, `pt` with
-torch. Each figure comes from a process of its own: the median of
-calls behind the first, and what they added to the memory that was resident before (VmHWM - VmRSS, Linux), tracing
-included. `exponent` is that of the time between the lengths of half and of all the steps.
+torch. Each figure comes from a process of its own: the median of calls behind the first, and what they added to the
+memory that was resident before (VmHWM - VmRSS, Linux), tracing included. `^` is the exponent of the time between half
+of the steps and all.
 """
 
 import argparse
