@@ -48,6 +48,7 @@ class AugmentedPairs:
         self._pool = _sample(pairs, random.Random(f"{seed}/pool"))
         self._lexicon = Lexicon.learn(self._pool) if config.copies else None
         self._substitution = Substitution.of(self._pool)
+        self._substitutable = self._find_substitutable() if config.substitutable else None
 
     def epoch(self, epoch: int) -> "AugmentedEpoch":
         """Returns the pairs of an epoch."""
@@ -63,6 +64,8 @@ class AugmentedPairs:
     def change(self, pair: Pair, rng: random.Random) -> Pair:
         """Returns a pair changed at random."""
         config = self._config
+        if self._substitutable and rng.random() < config.substitutable:
+            pair = rng.choice(rng.choices(self._substitutable, (2, 1))[0])
         pair = self._substitute(pair, rng)
         if rng.random() < config.joined:
             others = [self._substitute(rng.choice(self._pool), rng) for _ in range(rng.choice((1, 1, 2)))]
@@ -79,6 +82,14 @@ class AugmentedPairs:
         if rng.random() < config.unmarked and source[-1:] in _MARKS and target[-1:] in _MARKS:
             source, target = source[:-1].rstrip(), target[:-1].rstrip()
         return self._change_case(source, target, copied, rng)
+
+    def _find_substitutable(self):
+        """Returns pairs with names and pairs with numbers; the others for either, if there are none."""
+        kinds = self._substitution.names, self._substitution.numbers
+        pools = [
+            _sample((p for p in self._pairs if change(p, random.Random(1)) != p), random.Random(1)) for change in kinds
+        ]
+        return [pool or pools[1 - i] for i, pool in enumerate(pools)] if any(pools) else None
 
     def _substitute(self, pair, rng):
         if rng.random() < self._config.names:

@@ -75,6 +75,8 @@ class Substitution:
             return pair
         near = {word.lower() for text, word in zip(pair, (first, second)) for word in _neighbours(text, word)}
         new = random_time(rng) if near & _TIME_WORDS and rng.random() < 0.7 else random_number(rng)
+        if rng.random() < 0.15:  # Of two numbers in a row, such as "À 7:45, 64 chaises", none must get lost.
+            new = f"{random_time(rng)}{rng.choice([' ', ', '])}{new}"
         return tuple(text[: word.start()] + new + text[word.end() :] for text, word in zip(pair, (first, second)))
 
 

@@ -168,7 +168,8 @@ def _placeholders(run):
 
 def _spelling(augment):
     """Returns what changes the spelling of words; what a vocabulary is learned from has no random names or typos."""
-    return dataclasses.replace(augment, typos=0.0, joined=0.0, copies=0.0, names=0.0, numbers=0.0)
+    others = "typos", "joined", "copies", "names", "numbers", "substitutable"
+    return dataclasses.replace(augment, **dict.fromkeys(others, 0.0))
 
 
 _task = Translation()

@@ -180,11 +180,30 @@ def test_shares(name):
     assert abs(count - share * len(PAIRS)) < 5 * (len(PAIRS) * share * (1 - share)) ** 0.5
 
 
+def test_substitutable_pairs_take_the_place_of_others():
+    plain = [
+        (f"the {a} sees a {b}", f"der {x} sieht {y}") for (a, x), (b, y) in itertools.permutations(NOUNS.items(), 2)
+    ]
+    plain, count = plain * 20, 600
+    named, numbered = ("Berta sleeps.", "Berta schläft."), ("I have seven.", "Ich habe sieben.")
+    pairs = [named, *plain, numbered]
+    found = Counter(augmented(pairs=pairs, substitutable=0.5).epoch(1))
+    for pair, share in ((named, 1 / 3), (numbered, 1 / 6)):
+        assert abs(found[pair] - share * count) < 5 * (count * share) ** 0.5
+    found = [pair for pair in augmented(pairs=pairs, substitutable=0.5, names=1, numbers=1).epoch(1)]
+    assert named not in found and numbered not in found
+
+
+def test_without_names_and_numbers_nothing_takes_the_place():
+    pairs = [("the dog", "der Hund"), ("the cat", "die Katze")]
+    assert [*augmented(pairs=pairs, substitutable=1).epoch(0)] == pairs
+
+
 def test_nothing_changes_at_zero():
     assert [*augmented().epoch(0)] == PAIRS
 
 
-SHARES = dict(upper=0.1, lower=0.1, typos=0.3, joined=0.3, copies=0.3, names=0.3, numbers=0.3)
+SHARES = dict(upper=0.1, lower=0.1, typos=0.3, joined=0.3, copies=0.3, names=0.3, numbers=0.3, substitutable=0.2)
 
 
 def test_pairs_depend_on_seed_epoch_and_position_only():
