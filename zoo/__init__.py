@@ -6,6 +6,7 @@ import pathlib
 import runpy
 import warnings
 
+from zoo.conversion.hugging_face import is_hugging_face, load_folder
 from zoo.quiet import quiet_start
 from zoo.storage import checkpoints
 from zoo.training_config import DTYPES
@@ -28,7 +29,8 @@ def load(name_or_folder: str | os.PathLike, dtype: str | None = None):
 
     Args:
         name_or_folder: A name from `zoo.list()` or below the address `KERAS_TRANSFORMER_ZOO`, a folder, or an address
-            as for `zoo.storage.downloads.fetch`.
+            as for `zoo.storage.downloads.fetch`. The folder may also be that of a Hugging Face model that
+            `zoo.conversion.hugging_face` knows.
         dtype: Dtype policy of Keras for the computations: "float32", "mixed_bfloat16", which is faster on processors
             and GPUs with bfloat16, or "mixed_float16"; by default Keras's own, `keras.config.dtype_policy()`. The
             weights are float32 in any case.
@@ -46,9 +48,12 @@ def load(name_or_folder: str | os.PathLike, dtype: str | None = None):
         raise ValueError(
             f"`dtype` must be one of {', '.join(DTYPES)}, or None for Keras's. Received: dtype={dtype!r}. Choose one."
         )
-    checkpoint = checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
+    foreign = is_hugging_face(name_or_folder)
+    checkpoint = None if foreign else checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
     with quiet_start():
         import keras  # noqa: F401 (starts the backend)
+    if foreign:
+        return load_folder(name_or_folder, dtype=dtype)
     task, modules = checkpoint.card["task"], {task: f"zoo.{task}.task" for task in tasks()}
     modules["encoder"] = "zoo.serving.sentence_encoder"
     if task not in modules:

@@ -24,6 +24,8 @@ class TransformerConfig(CheckedConfig):
         dropout: Rate P_drop after embeddings + positions and after each sublayer.
         attention_dropout: Rate on attention weights.
         activation_dropout: Rate inside the feed-forward layers.
+        activation: Of the feed-forward layers: "relu", "gelu" (exact) as in BERT, or "swish" as in Marian.
+        epsilon: Added to variances by the layer normalizations.
         normalize_first: Pre-norm if True, post-norm as published if False.
     """
 
@@ -34,6 +36,8 @@ class TransformerConfig(CheckedConfig):
     dropout: float = rate(0.1)
     attention_dropout: float = rate(0.0)
     activation_dropout: float = rate(0.0)
+    activation: str = choice("relu", "gelu", "swish")
+    epsilon: float = 1e-6
     normalize_first: bool = False
 
     def __post_init__(self):
@@ -51,8 +55,8 @@ class TransformerConfig(CheckedConfig):
 
     def block_arguments(self) -> dict:
         """Returns the keyword arguments of `keras_transformer.Encoder` and `Decoder`, without the number of blocks."""
-        names = "num_heads", "intermediate_dim", "dropout", "attention_dropout", "activation_dropout", "normalize_first"
-        return {name: getattr(self, name) for name in names}
+        names = "num_heads", "intermediate_dim", "dropout", "attention_dropout", "activation_dropout", "activation"
+        return {name: getattr(self, name) for name in (*names, "epsilon", "normalize_first")}
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,12 @@ class ModelConfig(TransformerConfig):
 
     Args:
         num_encoder_layers, num_decoder_layers: Blocks N in each stack.
+        output_bias: Whether the logits have a bias, as in Marian.
     """
 
     num_encoder_layers: int = positive(6)
     num_decoder_layers: int = positive(6)
+    output_bias: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,8 +79,6 @@ class EncoderConfig(TransformerConfig):
 
     Args:
         num_layers: Blocks N.
-        activation: Of the feed-forward layers: "relu", or "gelu" (exact) as in BERT.
-        epsilon: Added to variances by the layer normalizations.
         max_positions: Rows of a table of learned positions; 0 for sinusoids, which have no limit.
         num_segments: Rows of a table of segments, for pairs of texts; 0 for none.
         bert_embeddings: Whether the embeddings are unscaled and their sum is normalized, as in BERT; by default
@@ -82,14 +86,9 @@ class EncoderConfig(TransformerConfig):
     """
 
     num_layers: int = positive(6)
-    activation: str = choice("relu", "gelu")
-    epsilon: float = 1e-6
     max_positions: int = zero_or_more(0)
     num_segments: int = zero_or_more(0)
     bert_embeddings: bool = False
-
-    def block_arguments(self) -> dict:
-        return {**super().block_arguments(), "activation": self.activation, "epsilon": self.epsilon}
 
 
 @dataclass(frozen=True)

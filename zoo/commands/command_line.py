@@ -97,16 +97,6 @@ def add_command(
     return command
 
 
-def load_initial(name: str) -> Any:
-    """Loads the model of `--initial`: a checkpoint, or a BERT from the folder of a Hugging Face model."""
-    import zoo
-    from zoo.conversion.from_bert import load_bert
-
-    folder = pathlib.Path(name)
-    foreign = (folder / "config.json").exists() and not (folder / "card.json").exists()
-    return load_bert(folder) if foreign else zoo.load(name)
-
-
 def add_corpus(command: argparse.ArgumentParser, prefix: str, file: str, columns: str, features: str) -> Any:
     """Adds the arguments of a corpus; returns their group.
 

@@ -119,7 +119,7 @@ class TaskCommands:
     def run_train(self, options: argparse.Namespace) -> None:
         """Trains a model, or resumes a training run; writes a checkpoint."""
         from zoo.distribution.current import current_workers
-        from zoo.text.tokenizer import Tokenizer
+        from zoo.text.vocabularies import load_vocabulary
 
         train, dev = self.corpora(options)
         strategy = command_line.make_strategy(options.strategy, options.cross_device_ops)
@@ -133,8 +133,8 @@ class TaskCommands:
             dev=dev,
             folder=options.output,
             card=card,
-            tokenizer=Tokenizer.load(options.vocabulary) if options.vocabulary else None,
-            initial=command_line.load_initial(options.initial) if options.initial else None,
+            tokenizer=load_vocabulary(options.vocabulary) if options.vocabulary else None,
+            initial=zoo.load(options.initial) if options.initial else None,
             log=report,
             strategy=strategy,
         )

@@ -1,13 +1,10 @@
 """Conversion of BERT encoders from Hugging Face folders, without torch and transformers."""
 
 import dataclasses
-import json
 import os
-import pathlib
-
-import safetensors.numpy
 
 from zoo.config import EncoderConfig
+from zoo.conversion.hugging_face import check_values, read_arrays, read_json
 from zoo.models.encoder_model import EncoderModel
 from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.storage.arrays import assign_arrays
@@ -27,29 +24,21 @@ _BLOCK = {
 }
 
 
-def load_bert(folder: str | os.PathLike) -> SentenceEncoder:
-    """Loads a BERT encoder from `config.json`, `model.safetensors`, and `tokenizer.json` or `vocab.txt`.
+def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEncoder:
+    """Loads a BERT encoder from `config.json`, its weights, and `tokenizer.json` or `vocab.txt`.
 
-    Pickled weights are never read. The pretraining heads are ignored.
+    The pretraining heads are ignored.
+
+    Args:
+        folder: Hugging Face folder of the model.
+        dtype: As for `zoo.load`.
 
     Raises:
         ValueError: If a file is missing, the architecture is not BERT, or an array is missing, unknown, or of another
             shape; the message names it.
     """
-    folder = pathlib.Path(folder)
     config = _config(folder)
-    weights = folder / "model.safetensors"
-    if not weights.exists():
-        pickled = [path.name for path in (*folder.glob("*.bin"), *folder.glob("*.pt"))]
-        raise ValueError(
-            f"{folder} has no model.safetensors. "
-            + (f"{pickled[0]} is a pickle, which may run any program and is not read. " if pickled else "")
-            + "Fetch the model in the safetensors format, or convert it if you trust its source."
-        )
-    try:
-        given = safetensors.numpy.load_file(weights)
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"{weights} is damaged: {error}. Fetch it again.") from error
+    given, weights = read_arrays(folder)
     tokenizer = WordPieceTokenizer.from_folder(folder)
     if tokenizer.vocabulary_size > config.vocabulary_size:
         raise ValueError(
@@ -57,14 +46,14 @@ def load_bert(folder: str | os.PathLike) -> SentenceEncoder:
             f"{config.vocabulary_size}. Use the files of one model."
         )
     rows, config = config.vocabulary_size, dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
-    model = EncoderModel(config)
+    model = EncoderModel(config, dtype=dtype)
     model.build()
     arrays = {}
     for name, array in given.items():
         name = name.removeprefix("bert.")
         if not name.startswith(_IGNORED):
             ours, transposed = _convert_name(name, weights)
-            arrays[ours] = array.astype("float32").T if transposed else array.astype("float32")
+            arrays[ours] = array.T if transposed else array
     table = "text_encoder/embedding/embeddings"
     if table in arrays and len(arrays[table]) == rows:  # Some models have rows beyond their vocabulary.
         arrays[table] = arrays[table][: tokenizer.vocabulary_size]
@@ -73,22 +62,14 @@ def load_bert(folder: str | os.PathLike) -> SentenceEncoder:
 
 
 def _config(folder):
-    path = folder / "config.json"
-    if not path.exists():
-        raise ValueError(f"{folder} has no config.json. Use a Hugging Face model folder, which has one.")
-    found = json.loads(path.read_text("utf-8"))
+    found = read_json(folder, "config.json")
     expected = {
         "model_type": ("bert",),
         "hidden_act": ("gelu", "relu"),
         "position_embedding_type": ("absolute", None),
         "is_decoder": (False, None),
     }
-    for name, values in expected.items():
-        if found.get(name) not in values:
-            raise ValueError(
-                f"{path} must describe a BERT encoder with {name} of {' or '.join(map(str, values))}. "
-                f"Received: {name}={found.get(name)!r}. Use another model."
-            )
+    check_values(folder, found, expected, "a BERT encoder")
     return EncoderConfig(
         vocabulary_size=found["vocab_size"],
         num_layers=found["num_hidden_layers"],

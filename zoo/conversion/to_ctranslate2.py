@@ -10,7 +10,7 @@ from keras_transformer.decoding.hypotheses import IMPOSSIBLE
 from keras_transformer.ops.positions import sinusoidal_encoding
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.extras import require
-from zoo.storage.arrays import named_arrays, new_folder
+from zoo.storage.arrays import named_arrays, new_folder, write_atomically
 
 QUANTIZATIONS = "int8", "float16"
 _POSITIONS = 1024
@@ -19,7 +19,8 @@ _POSITIONS = 1024
 def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str | None = None) -> None:
     """Writes a translator as a folder that `ctranslate2.Translator` loads; without this package, TensorFlow and Keras.
 
-    The folder also holds `sentencepiece.model`, whose pieces are the tokens: CTranslate2 adds the start and the end.
+    The folder also holds `sentencepiece.model` (of Marian, `source.spm` and `target.spm`), whose pieces are the tokens:
+    CTranslate2 adds the start and the end. A piece that the vocabulary does not have is unknown.
     What a `Translator` does around its search is not part of it: sentences, placeholders, markers of capitals, copied
     text. With `ctranslate2_search`, a `Translator` runs the search by CTranslate2.
 
@@ -39,10 +40,12 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
             f"Received: {quantization!r}. Choose one of them."
         )
     from ctranslate2.specs import TransformerSpec
+    from ctranslate2.specs.common_spec import Activation
 
     config, arrays = translator.model.config, named_arrays(translator.model)
     layers = config.num_encoder_layers, config.num_decoder_layers
-    spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=config.normalize_first)
+    activation = getattr(Activation, config.activation.upper())
+    spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=config.normalize_first, activation=activation)
     positions = np.array(sinusoidal_encoding(np.arange(_POSITIONS), config.hidden_dim))
     table = arrays["embedding/embeddings"]
     for name, stack, embeddings in (
@@ -55,6 +58,8 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
         for i, layer in enumerate(stack.layer):
             _set_block(layer, arrays, f"{name}/block_{i}")
     spec.decoder.projection.weight = table
+    if config.output_bias:
+        spec.decoder.projection.bias = arrays["output_bias"]
     spec.config.layer_norm_epsilon = translator.model.encoder.blocks[0].epsilon
     spec.config.add_source_eos, pieces = True, translator.tokenizer.pieces
     spec.config.bos_token = spec.config.decoder_start_token = pieces[START_ID]
@@ -65,7 +70,8 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
     spec.optimize(quantization)
     with new_folder(folder) as part:
         spec.save(str(part))
-        translator.tokenizer.save(part / "sentencepiece.model")
+        for name, model in translator.tokenizer.sentencepiece_models().items():
+            write_atomically(part / name, model)
 
 
 def ctranslate2_search(

@@ -151,10 +151,9 @@ def _encode_chunks(numbered, tokenizer, max_tokens, dropout, seed, too_long):
 
 
 def _encode(texts, tokenizer, max_tokens, dropout, seed, place):
-    if not dropout:
-        return tokenizer.encode(texts)
-    rows = tokenizer.with_dropout(dropout, (*np.atleast_1d(seed).tolist(), *place)).encode(texts)
-    long = [i for i, row in enumerate(rows) if max_tokens and len(row) >= max_tokens]
+    sampled = tokenizer.with_dropout(dropout, (*np.atleast_1d(seed).tolist(), *place)) if dropout else tokenizer
+    rows = (sampled.encode_targets if place[1] else sampled.encode)(texts)
+    long = [i for i, row in enumerate(rows) if dropout and max_tokens and len(row) >= max_tokens]
     for i, row in zip(long, tokenizer.encode([texts[i] for i in long])):
         rows[i] = row
     return rows

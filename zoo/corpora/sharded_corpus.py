@@ -26,7 +26,7 @@ from zoo.corpora.reports import LineNotes
 from zoo.corpora.token_rows import TokenRows
 from zoo.storage.arrays import write_atomically
 from zoo.storage.lock import folder_lock
-from zoo.text.tokenizer import Tokenizer
+from zoo.text.vocabularies import Vocabulary, load_vocabulary, read_vocabulary
 
 _FACTS = "shards.json"
 _VOCABULARY = "vocabulary.model"
@@ -34,7 +34,7 @@ _VOCABULARY = "vocabulary.model"
 
 def prepare_corpus(
     pairs: Iterable[tuple[str, str]],
-    tokenizer: Tokenizer,
+    tokenizer: Vocabulary,
     folder: str | os.PathLike,
     *,
     max_tokens: int = 0,
@@ -110,7 +110,7 @@ class ShardedCorpus(EncodedCorpus):
         digest: Hash of its texts and settings.
     """
 
-    tokenizer: Tokenizer | None = None
+    tokenizer: Vocabulary | None = None
     digest: str = ""
 
     @classmethod
@@ -128,7 +128,7 @@ class ShardedCorpus(EncodedCorpus):
     @classmethod
     def of(cls, folder: pathlib.Path, facts: dict) -> "ShardedCorpus":
         """Opens the shards of a folder that its facts list."""
-        tokenizer = Tokenizer.load(folder / _VOCABULARY)
+        tokenizer = load_vocabulary(folder / _VOCABULARY)
         shards, too_long = [], LineNotes()
         for number, digest in enumerate(facts["shards"]):
             path = folder / f"shard-{number:05d}"
@@ -185,7 +185,7 @@ def _end_with_parent():
 
 
 def _encode_shard(path, model, threads, chunk, max_tokens, digest):
-    tokenizer = Tokenizer(model, threads)
+    tokenizer = read_vocabulary(model, threads)
     pairs = types.SimpleNamespace(numbered=lambda: chunk)
     encode_corpus(pairs, tokenizer, max_tokens=max_tokens, folder=path, min_pairs=0, facts={"text": digest})
     return len(chunk)

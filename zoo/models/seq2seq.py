@@ -18,7 +18,7 @@ from zoo.models.encoder_model import ConfiguredModel
 class Seq2Seq(ConfiguredModel):
     """Transformer of Vaswani et al. (2017), with one embedding table for source, target and output.
 
-        x = Dropout(sqrt(D) E[ids] + PE),  memory = Encoder(x_source),  logits = Decoder(x_target, memory) E^T
+        x = Dropout(sqrt(D) E[ids] + PE),  memory = Encoder(x_source),  logits = Decoder(x_target, memory) E^T (+ b)
 
     Axes: B batch, S source steps, T target steps, K beams, V vocabulary, D width.
 
@@ -56,6 +56,10 @@ class Seq2Seq(ConfiguredModel):
         self.positions.build(vectors)
         self.encoder.build(vectors)
         self.decoder.build(vectors, vectors)
+        if self.config.output_bias:
+            self.output_bias = self.add_weight(
+                name="output_bias", shape=(self.config.vocabulary_size,), initializer="zeros"
+            )
         self.built = True
 
     def call(self, inputs, training=None):
@@ -71,7 +75,12 @@ class Seq2Seq(ConfiguredModel):
             inputs_mask=masks.padding_mask(target, PAD_ID),
             memory_mask=memory_mask,
         )
-        return self.embedding.logits(x)
+        return self.logits(x)
+
+    def logits(self, x, output_kernel=None):
+        """Computes logits `[..., V]` from vectors `[..., D]`."""
+        logits = self.embedding.logits(x, output_kernel)
+        return logits + ops.cast(self.output_bias, logits.dtype) if self.config.output_bias else logits
 
     def embed(self, token_ids, start_index=0):
         """Embeds ids `[B, T]` as vectors `[B, T, D]`, the first at position `start_index`."""
@@ -114,6 +123,6 @@ class Seq2Seq(ConfiguredModel):
             )
             past, memory = zip(*caches)
             state = PerStep(ancestors), PerSentence((PerStep(past), memory, memory_mask))
-            return self.embedding.logits(x[:, 0], output_kernel), state
+            return self.logits(x[:, 0], output_kernel), state
 
         return step

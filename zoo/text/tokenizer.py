@@ -68,6 +68,10 @@ class Tokenizer:
         """Writes the model to a file atomically."""
         write_atomically(path, self.model)
 
+    def sentencepiece_models(self) -> dict[str, bytes]:
+        """Returns the serialized sentencepiece models by the names of their files."""
+        return {"sentencepiece.model": self.model}
+
     @functools.cached_property
     def _merge_sampler(self):
         return MergeSampler(self._processor)
@@ -115,6 +119,8 @@ class Tokenizer:
         if isinstance(texts, str):
             raise ValueError(f"`texts` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
         return self._processor.encode([*map(mark_capitals, texts)] if self.case_markup else list(texts))
+
+    encode_targets = encode  # One vocabulary serves both sides.
 
     def with_dropout(self, dropout: float, seed: int | typing.Sequence[int] | None = None) -> typing.Any:
         """Returns a tokenizer that encodes with BPE-dropout (`zoo.text.subword_dropout`).
@@ -182,6 +188,8 @@ class SampledTokenizer:
         """Encodes each text as a list of ids, without special ids; each call gives other ids."""
         texts = map(mark_capitals, texts) if self._tokenizer.case_markup else texts
         return self._sampler.encode(texts, self._dropout, self._rng)
+
+    encode_targets = encode
 
 
 def train_tokenizer(

@@ -13,13 +13,55 @@ tensorflow_text = import_tensorflow_text()
 _MADE = "_made_by_graph_tokenizers"
 
 
-class GraphTokenizer(tf.Module):
-    """Encodes and decodes in a graph, with the ids of `zoo.text.tokenizer.Tokenizer`.
+class GraphSentencepiece:
+    """A sentencepiece model as a resource of each graph that uses it.
 
-    It uses `SentencepieceTokenizer`, since `FastSentencepieceTokenizer` gives other ids for BPE models
-    (tensorflow-text 2.21: 2 of 200 sentences agreed). Each graph creates its own vocabulary resource. A resource
-    created outside belongs to a cached eager kernel, and `keras.utils.set_random_seed` empties that cache: every
-    function that captured the resource would fail with a NotFoundError.
+    It is a `SentencepieceTokenizer`, since `FastSentencepieceTokenizer` gives other ids for BPE models (tensorflow-text
+    2.21: 2 of 200 sentences agreed). Each graph creates its own resource. One that was created outside belongs to a
+    cached eager kernel, and `keras.utils.set_random_seed` empties that cache: every function that captured the resource
+    would fail with a NotFoundError.
+
+    Args:
+        model: Serialized sentencepiece model.
+        out_type: Type of the subwords: int32 for ids, or string.
+    """
+
+    def __init__(self, model: bytes, out_type: tf.DType = tf.int32):
+        self._model, self._out_type = model, out_type
+
+    def __call__(self):
+        """Returns the resource of the current graph or an outer one, or creates it."""
+        graph = around = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
+        while around is not None:
+            if self in getattr(around, _MADE, {}):
+                return getattr(around, _MADE)[self]
+            around = getattr(around, "outer_graph", None)
+        made = tensorflow_text.SentencepieceTokenizer(self._model, self._out_type)
+        if graph is not None:
+            setattr(graph, _MADE, {**getattr(graph, _MADE, {}), self: made})
+        return made
+
+
+class SourceTokenizer(tf.Module):
+    """Base of the tokenizers of translators. A subclass has `encode`, `encode_targets` and `decode`."""
+
+    def source_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
+        """Encodes strings `[B]` as int32 ids `[B, (S)]` with END_ID, the input of a model."""
+        ids = self.encode(texts)
+        ends = tf.fill([ids.nrows(), 1], END_ID)
+        return tf.concat([ids, ends], axis=1)
+
+
+def without_special(ids: tf.Tensor | tf.RaggedTensor) -> tf.RaggedTensor:
+    """Removes special ids from ids `[B, S]`, padded or ragged."""
+    if not isinstance(ids, tf.RaggedTensor):
+        ids = tf.RaggedTensor.from_tensor(ids)
+    special = tf.reduce_any([tf.equal(ids.flat_values, i) for i in (PAD_ID, UNKNOWN_ID, START_ID, END_ID)], 0)
+    return tf.ragged.boolean_mask(ids, ids.with_flat_values(~special))
+
+
+class GraphTokenizer(SourceTokenizer):
+    """Encodes and decodes in a graph, with the ids of `zoo.text.tokenizer.Tokenizer`.
 
     Args:
         tokenizer: The vocabulary.
@@ -27,7 +69,7 @@ class GraphTokenizer(tf.Module):
 
     def __init__(self, tokenizer: Tokenizer):
         super().__init__()
-        self._model = tokenizer.model
+        self._subwords = GraphSentencepiece(tokenizer.model)
         processor = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model)
         self._line_feed = processor.piece_to_id("<0x0A>")
         pieces = [processor.id_to_piece(i) for i in range(processor.vocab_size())]
@@ -38,11 +80,7 @@ class GraphTokenizer(tf.Module):
         """Encodes strings `[B]` as int32 ids `[B, (S)]`, without special ids."""
         return self._subwords().tokenize(texts if self._marker is None else mark_capitals(texts))
 
-    def source_ids(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Encodes strings `[B]` as int32 ids `[B, (S)]` with END_ID, the input of a model."""
-        ids = self.encode(texts)
-        ends = tf.fill([ids.nrows(), 1], END_ID)
-        return tf.concat([ids, ends], axis=1)
+    encode_targets = encode  # One vocabulary serves both sides.
 
     def word_numbers(self, ids: tf.RaggedTensor) -> tf.RaggedTensor:
         """Returns the number, from 0, of the word of each id; see `zoo.text.tokenizer.Tokenizer.words`."""
@@ -57,24 +95,9 @@ class GraphTokenizer(tf.Module):
 
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
         """Decodes ids `[B, S]`, padded or ragged, to strings `[B]`; special ids are ignored, as in Python."""
-        if not isinstance(ids, tf.RaggedTensor):
-            ids = tf.RaggedTensor.from_tensor(ids)
-        special = tf.reduce_any([tf.equal(ids.flat_values, i) for i in (PAD_ID, UNKNOWN_ID, START_ID, END_ID)], 0)
-        ids = tf.ragged.boolean_mask(ids, ids.with_flat_values(~special))
+        ids = without_special(ids)
         # This detokenizer, unlike sentencepiece itself, removes all leading spaces; a leading line feed prevents that.
         guards = tf.fill([ids.nrows(), 1], tf.constant(self._line_feed, ids.dtype))
         texts = self._subwords().detokenize(tf.concat([guards, ids], axis=1))
         texts = tf.strings.regex_replace(texts, r"\A\n ?", "")
         return texts if self._marker is None else restore_capitals(texts)
-
-    def _subwords(self):
-        """Returns the vocabulary resource of the current graph or an outer one, or creates it."""
-        graph = around = None if tf.executing_eagerly() else tf.compat.v1.get_default_graph()
-        while around is not None:
-            if self in getattr(around, _MADE, {}):
-                return getattr(around, _MADE)[self]
-            around = getattr(around, "outer_graph", None)
-        made = tensorflow_text.SentencepieceTokenizer(self._model)
-        if graph is not None:
-            setattr(graph, _MADE, {**getattr(graph, _MADE, {}), self: made})
-        return made

@@ -166,7 +166,7 @@ class TextService(TranslationService):
 
     def _links(self, check, texts, translations):
         """Returns `Alignment.links` in Pharaoh's notation, "" if a side is too long."""
-        sides = [self._tokenizer.encode(side) for side in (texts, translations)]
+        sides = [self._tokenizer.encode(texts), self._tokenizer.encode_targets(translations)]
         starts = tf.fill((sides[1].nrows(), 1), START_ID)
         words = [self._tokenizer.word_numbers(ids) + 1 for ids in sides]  # 0 is padding.
         rows = [self._tokenizer.source_ids(texts), tf.concat([starts, sides[1]], 1), *words]

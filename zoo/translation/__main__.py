@@ -155,13 +155,13 @@ class TranslationCommands(TaskCommands):
     def run_prepare(self, options) -> None:
         """Encodes a parallel corpus of any size into shards, once, for training runs; resumes when interrupted."""
         from zoo.corpora.sharded_corpus import prepare_corpus
-        from zoo.text.tokenizer import Tokenizer
+        from zoo.text.vocabularies import load_vocabulary
 
         pairs = self.read(options)
         with progress_bar(None, "encoding") as advance:
             corpus = prepare_corpus(
                 pairs,
-                Tokenizer.load(options.vocabulary),
+                load_vocabulary(options.vocabulary),
                 options.output,
                 max_tokens=options.max_tokens,
                 shard_pairs=options.shard_pairs,

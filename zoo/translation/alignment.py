@@ -12,7 +12,7 @@ from zoo.corpora.batching import source_batch
 from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.heatmap import draw_heatmap
-from zoo.text.tokenizer import Tokenizer
+from zoo.text.vocabularies import Vocabulary
 
 AlignmentHeads = Sequence[tuple[int, int, str]]
 STEPS = "predicts", "reads"
@@ -98,7 +98,7 @@ def _next_step(weights):
 
 
 def align_words(
-    weights_of: Callable, tokenizer: Tokenizer, sources: Sequence[str], targets: Sequence[str]
+    weights_of: Callable, tokenizer: Vocabulary, sources: Sequence[str], targets: Sequence[str]
 ) -> list[Alignment]:
     """Aligns each target with its source by cross-attention.
 
@@ -120,7 +120,7 @@ def align_words(
         )
     alignments = []
     for source, target in zip(sources, targets):
-        source_ids, target_ids = tokenizer.encode([source, target])
+        (source_ids,), (target_ids,) = tokenizer.encode([source]), tokenizer.encode_targets([target])
         source_words, source_spans = tokenizer.words(source_ids)
         target_words, target_spans = tokenizer.words(target_ids)
         if max(len(source_ids), len(target_ids)) > MAX_ALIGNED_TOKENS:

@@ -17,7 +17,7 @@ from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
 from zoo.text.checks import check_same_length, check_texts
 from zoo.text.placeholders import hide_pair
-from zoo.text.tokenizer import Tokenizer
+from zoo.text.vocabularies import Vocabulary
 from zoo.translation.alignment import Alignment, AlignmentHeads, align_words, attention_function, check_heads
 from zoo.translation.decoding import decode_texts, pad_search_inputs
 from zoo.translation.search_options import search_options
@@ -57,7 +57,7 @@ class Translator(Predictor):
     def __init__(
         self,
         model: Seq2Seq,
-        tokenizer: Tokenizer,
+        tokenizer: Vocabulary,
         card: dict | None = None,
         max_source_tokens: int = 128,
         batch_tokens: int = 4096,

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from zoo.text.sentences import split_sentences
-from zoo.text.tokenizer import Tokenizer
+from zoo.text.vocabularies import Vocabulary
 
 _LINE_BREAK = re.compile(r"(\r\n|\n|\r)")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟])([\"'»”’)\]]*)\s+")
@@ -26,7 +26,7 @@ class Segment(NamedTuple):
     lead: str = ""
 
 
-def split_text(text: str, tokenizer: Tokenizer, max_tokens: int, sentences: bool = True) -> list[Segment]:
+def split_text(text: str, tokenizer: Vocabulary, max_tokens: int, sentences: bool = True) -> list[Segment]:
     """Splits a text at line breaks and, if `sentences` is True, at the ends of sentences.
 
     Sentences of more than `max_tokens` tokens are split where one might end, else at spaces, and longer words anywhere

@@ -1,0 +1,172 @@
+"""Conversion of Marian's translators, such as OPUS-MT, from Hugging Face folders, without torch and transformers."""
+
+import os
+import pathlib
+
+import numpy as np
+
+from zoo.config import START_ID, ModelConfig
+from zoo.conversion.hugging_face import check_values, read_arrays, read_json
+from zoo.models.seq2seq import Seq2Seq
+from zoo.storage.arrays import assign_arrays
+from zoo.text.marian_tokenizer import MarianTokenizer
+from zoo.translation.predictor import Translator
+
+_ATTENTION = {"q_proj": "query_dense", "k_proj": "key_dense", "v_proj": "value_dense", "out_proj": "output_dense"}
+_LAYERS = {
+    **{f"self_attn.{theirs}": f"self_attention/{ours}" for theirs, ours in _ATTENTION.items()},
+    **{f"encoder_attn.{theirs}": f"cross_attention/{ours}" for theirs, ours in _ATTENTION.items()},
+    "self_attn_layer_norm": "self_attention_residual/norm",
+    "encoder_attn_layer_norm": "cross_attention_residual/norm",
+    "fc1": "feed_forward/inner_dense",
+    "fc2": "feed_forward/output_dense",
+    "final_layer_norm": "feed_forward_residual/norm",
+}
+_INWARD = "out_proj", "fc2"  # Their outputs are added to the residual stream; the inputs of the others come from it.
+_NEVER = -1e4  # Logit of a token that is never predicted, in any precision.
+# Copies of the shared table, and positions, which are computed.
+_IGNORED = {
+    *(f"model.{side}.embed_{name}.weight" for side in ("encoder", "decoder") for name in ("tokens", "positions")),
+    "lm_head.weight",
+}
+
+
+def load_marian(folder: str | os.PathLike, target_language: str | None = None, dtype: str | None = None) -> Translator:
+    """Loads a Marian translator from `config.json`, its weights, `source.spm`, `target.spm` and `vocab.json`.
+
+    Marian puts the sines of positions before the cosines, this package interleaves them: the axis of the residual
+    stream is reordered in all weights.
+
+    Args:
+        folder: Hugging Face folder of the model.
+        target_language: For a model of several target languages the one to translate into, such as "fra" for the token
+            `>>fra<<`.
+        dtype: As for `zoo.load`.
+
+    Raises:
+        ValueError: If a file is missing or damaged, the model is no Marian translator, an array is missing, unknown or
+            of another shape, or the target language is missing or unknown.
+    """
+    folder = pathlib.Path(folder)
+    found, names = read_json(folder, "config.json"), read_json(folder, "tokenizer_config.json", required=False)
+    config = _config(folder, found)
+    tokenizer, rows = _tokenizer(folder, found, target_language)
+    config = ModelConfig(**config, vocabulary_size=tokenizer.vocabulary_size)
+    model = Seq2Seq(config, dtype=dtype)
+    model.build()
+    arrays, path = read_arrays(folder)
+    assign_arrays(model, _converted(arrays, path, rows, config.hidden_dim), str(path))
+    card = {"name": folder.resolve().name, "source": "A Marian model from a Hugging Face folder"}
+    languages = {"source": names.get("source_lang"), "target": target_language or names.get("target_lang")}
+    card |= {f"{side}_language": language for side, language in languages.items() if language}
+    beams = {**found, **read_json(folder, "generation_config.json", required=False)}.get("num_beams") or 4
+    return Translator(model, tokenizer, card, beam_size=beams, length_penalty=1.0)
+
+
+def _config(folder, found):
+    expected = {
+        "model_type": ("marian",),
+        "activation_function": ("swish", "silu", "relu", "gelu"),
+        "scale_embedding": (True,),
+        "share_encoder_decoder_embeddings": (True, None),
+        "tie_word_embeddings": (True, None),
+        "normalize_before": (False, None),
+        "normalize_embedding": (False, None),
+        "add_final_layer_norm": (False, None),
+        "encoder_attention_heads": (found.get("decoder_attention_heads"),),
+        "encoder_ffn_dim": (found.get("decoder_ffn_dim"),),
+    }
+    check_values(folder, found, expected, "a Marian translator")
+    try:
+        activation = found["activation_function"]
+        return {
+            "num_encoder_layers": found["encoder_layers"],
+            "num_decoder_layers": found["decoder_layers"],
+            "hidden_dim": found["d_model"],
+            "intermediate_dim": found["encoder_ffn_dim"],
+            "num_heads": found["encoder_attention_heads"],
+            "dropout": float(found.get("dropout", 0.1)),
+            "attention_dropout": float(found.get("attention_dropout", 0.0)),
+            "activation_dropout": float(found.get("activation_dropout", 0.0)),
+            "activation": "swish" if activation == "silu" else activation,
+            "epsilon": 1e-5,  # That of PyTorch's layer normalization, which no file says.
+            "output_bias": True,
+        }
+    except KeyError as error:
+        raise ValueError(f"{folder / 'config.json'} has no {error}. Fetch the model again.") from error
+
+
+def _tokenizer(folder, found, target_language):
+    """Returns the tokenizer, and the row of the published table for each of its ids."""
+    models = []
+    for name in ("source.spm", "target.spm"):
+        if not (folder / name).is_file():
+            raise ValueError(f"{folder} has no {name}. Fetch the model with its vocabulary.")
+        models.append((folder / name).read_bytes())
+    vocabulary = read_json(folder, "vocab.json")
+    size = found.get("vocab_size")
+    if sorted(map(repr, vocabulary.values())) != sorted(map(repr, range(len(vocabulary)))) or len(vocabulary) != size:
+        raise ValueError(
+            f"{folder / 'vocab.json'} must have the ids from 0 to {size} - 1 of the model. Received: "
+            f"{len(vocabulary)} pieces. Use the files of one model."
+        )
+    special = {name: found.get(f"{key}_token_id") for name, key in _SPECIAL_IDS.items()}
+    special["unknown"] = vocabulary.get("<unk>")
+    wrong = [name for name, row in special.items() if type(row) is not int or not 0 <= row < size]
+    if wrong:
+        raise ValueError(f"{folder} does not say which token is {wrong[0]}: {special[wrong[0]]!r}. Fetch it again.")
+    languages = sorted(piece[2:-2] for piece in vocabulary if piece.startswith(">>") and piece.endswith("<<"))
+    if target_language not in (languages or [None]):
+        among = f"one of {', '.join(languages)}" if languages else "None, as the model has one target language"
+        raise ValueError(f"`target_language` must be {among}. Received: {target_language!r}. Choose another one.")
+    prefix = [f">>{target_language}<<"] if languages else []
+    return MarianTokenizer.from_vocabulary(*models, vocabulary, special, prefix)
+
+
+_SPECIAL_IDS = {"pad": "pad", "end": "eos", "start": "decoder_start"}
+
+
+def _converted(given, path, rows, hidden_dim):
+    """Returns the arrays by their names in `Seq2Seq`, with the axis of the residual stream in its order."""
+    order = np.arange(hidden_dim).reshape(2, -1).T.ravel()  # Sine and cosine of each rate, one after the other.
+    arrays, biased = {}, given.get("final_logits_bias")
+    for name, array in given.items():
+        if name in _IGNORED or name == "final_logits_bias":
+            continue
+        if name == "model.shared.weight":
+            _check_shape(path, name, array, (rows.max() + 1, hidden_dim))
+            arrays["embedding/embeddings"] = array[rows][:, order]
+            continue
+        ours = _converted_name(name, path)
+        layer, kind = name.split(".")[-2:]
+        if layer.endswith("norm") or kind == "bias" and layer in _INWARD:
+            _check_shape(path, name, array, (hidden_dim,))
+            array = array[order]
+        elif kind == "weight":
+            axis = 1 if layer in _INWARD else 0
+            array = array.T
+            if array.ndim != 2 or array.shape[axis] != hidden_dim:
+                raise ValueError(f"{path} does not fit: {name!r} has the shape {array.T.shape}. Use another model.")
+            array = np.take(array, order, axis)
+        arrays[ours] = array
+    bias = np.zeros(len(rows), "float32") if biased is None else biased.reshape(-1)
+    _check_shape(path, "final_logits_bias", bias, (rows.max() + 1 if biased is not None else len(rows),))
+    arrays["output_bias"] = bias if biased is None else bias[rows]
+    arrays["output_bias"][START_ID] = _NEVER  # The published table has no row for it besides that of another token.
+    return arrays
+
+
+def _check_shape(path, name, array, shape):
+    if array.shape != shape:
+        raise ValueError(f"{path} does not fit: {name!r} must have shape {shape}. Received: {array.shape}.")
+
+
+def _converted_name(name, path):
+    """Returns the name of an array in `Seq2Seq`."""
+    parts = name.split(".")
+    layer = _LAYERS.get(".".join(parts[4:-1]))
+    inside = parts[0] == "model" and parts[1] in ("encoder", "decoder") and parts[2:3] == ["layers"]
+    if len(parts) < 6 or not inside or layer is None or parts[-1] not in ("weight", "bias"):
+        raise ValueError(f"{path} has an array that Marian translators do not have: {name!r}. Use another model.")
+    norm = {"weight": "gamma", "bias": "beta"} if layer.endswith("norm") else {"weight": "kernel", "bias": "bias"}
+    return f"{parts[1]}/block_{parts[3]}/{layer}/{norm[parts[-1]]}"

@@ -1,0 +1,106 @@
+"""Folders of Hugging Face models: which model it is, and its weights, without torch and transformers."""
+
+import importlib
+import json
+import os
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import safetensors
+import safetensors.numpy
+
+from zoo.conversion.pickles import read_pickled_arrays
+
+LOADERS = {"bert": ("zoo.conversion.from_bert", "load_bert"), "marian": ("zoo.conversion.from_marian", "load_marian")}
+_WEIGHTS, _INDEX, _PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
+
+
+def is_hugging_face(folder: str | os.PathLike) -> bool:
+    """Returns whether a folder is that of a Hugging Face model, and not a checkpoint of this package."""
+    folder = pathlib.Path(folder)
+    return (folder / "config.json").is_file() and not (folder / "card.json").exists()
+
+
+def load_folder(folder: str | os.PathLike, **options: Any):
+    """Loads the model of a Hugging Face folder as a predictor.
+
+    Args:
+        folder: Folder with `config.json`, weights and vocabulary.
+        options: Options of the architecture, such as `target_language` of `zoo.conversion.from_marian.load_marian`.
+
+    Raises:
+        ValueError: If the architecture is unknown, does not have one of the options, or a file is missing or damaged.
+    """
+    kind = read_json(folder, "config.json").get("model_type")
+    if kind not in LOADERS:
+        raise ValueError(
+            f"{pathlib.Path(folder) / 'config.json'} must have a model_type of {' or '.join(LOADERS)}. "
+            f"Received: {kind!r}. Use another model."
+        )
+    module, name = LOADERS[kind]
+    return getattr(importlib.import_module(module), name)(folder, **options)
+
+
+def read_json(folder: str | os.PathLike, name: str, required: bool = True) -> dict:
+    """Reads an object from a JSON file of a folder; empty if it is not there and not required."""
+    path = pathlib.Path(folder) / name
+    if not path.is_file():
+        if required:
+            raise ValueError(f"{folder} has no {name}. Use a Hugging Face model folder, which has one.")
+        return {}
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is not JSON: {error}. Fetch it again.") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} must be a JSON object. Received: {type(found).__name__}. Fetch it again.")
+    return found
+
+
+def check_values(folder: str | os.PathLike, found: Mapping, expected: Mapping[str, Sequence], what: str) -> None:
+    """Checks that values of `config.json` are among those that a conversion knows.
+
+    Args:
+        folder: Folder of the model.
+        found: Content of `config.json`.
+        expected: Known values by name; None if the name may be missing.
+        what: What the file must describe, such as "a BERT encoder".
+    """
+    for name, values in expected.items():
+        if found.get(name) not in values:
+            raise ValueError(
+                f"{pathlib.Path(folder) / 'config.json'} must describe {what} with {name} of "
+                f"{' or '.join(map(str, values))}. Received: {name}={found.get(name)!r}. Use another model."
+            )
+
+
+def read_arrays(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], pathlib.Path]:
+    """Reads the weights of a folder, float32, from safetensors or else from PyTorch's file; returns its path, too.
+
+    Raises:
+        ValueError: If there are no weights, or a file is damaged.
+    """
+    folder = pathlib.Path(folder)
+    if (folder / _WEIGHTS).is_file():
+        path, arrays = folder / _WEIGHTS, _read_safetensors(folder / _WEIGHTS)
+    elif (folder / _INDEX).is_file():
+        path, arrays = folder / _INDEX, {}
+        names = set(map(str, read_json(folder, _INDEX).get("weight_map", {}).values()))
+        for name in sorted(names):
+            if pathlib.Path(name).name != name or not (folder / name).is_file():
+                raise ValueError(f"{path} names {name!r}, which is no file of {folder}. Fetch the model again.")
+            arrays |= _read_safetensors(folder / name)
+    elif (folder / _PICKLE).is_file():
+        path, arrays = folder / _PICKLE, read_pickled_arrays(folder / _PICKLE)
+    else:
+        raise ValueError(f"{folder} has neither {_WEIGHTS} nor {_PICKLE}. Fetch the model with its weights.")
+    return {name: array.astype("float32") for name, array in arrays.items()}, path
+
+
+def _read_safetensors(path):
+    try:
+        return safetensors.numpy.load_file(path)
+    except (safetensors.SafetensorError, OSError, TypeError) as error:
+        raise ValueError(f"{path} is damaged: {error}. Fetch it again.") from error
