@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo list | show | check | pack | doctor | plan`."""
+"""Command line: `python -m zoo list | show | check | pack | convert | doctor | plan`."""
 
 import argparse
 import importlib
@@ -92,6 +92,18 @@ def run_pack(options) -> None:
     command_line.log(f"written: {options.output}, {size / 1e6:.1f} MB")
 
 
+def run_convert(options) -> None:
+    """Writes a checkpoint from the folder of a Hugging Face model: a BERT, or a Marian translator such as OPUS-MT."""
+    from zoo.conversion.hugging_face import load_folder
+
+    languages = {"target_language": options.target_language} if options.target_language else {}
+    predictor = load_folder(options.folder, **languages)
+    if options.card:
+        predictor.card |= json.loads(pathlib.Path(options.card).read_text("utf-8"))
+    card = predictor.save(options.output, options.dtype)
+    command_line.log(f"written: {options.output}, {card['task']}, {card['parameters']:,} parameters")
+
+
 def run_doctor(options) -> int:
     """Checks the machine: versions, devices and whether they exchange values correctly, free disk space, corpora."""
     from zoo.commands import doctor
@@ -181,6 +193,14 @@ def parser() -> argparse.ArgumentParser:
     pack.add_argument("--evaluate", default="", help="arguments of `evaluate` that give the scores of the copy")
     pack.add_argument("--data-name", default="dev", help="what the card calls that corpus; %(default)s by default")
     pack.add_argument("--output", required=True, help="folder to write")
+    convert = add_command(commands, "convert", run_convert)
+    convert.add_argument("folder", metavar="FOLDER", help="with config.json, weights and vocabulary of the model")
+    text = "language to translate into, such as fra, for a translator of several"
+    convert.add_argument("--target-language", metavar="L", help=text)
+    text = "how weights are stored: %(choices)s; %(default)s by default"
+    convert.add_argument("--dtype", choices=DTYPES, default="float32", help=text)
+    convert.add_argument("--card", help="JSON with values for the card, such as the licence of the weights")
+    convert.add_argument("--output", required=True, help="folder to write")
     add_command(commands, "doctor", run_doctor, backend=False)
     plan = add_command(commands, "plan", run_plan)
     plan.add_argument("task", choices=zoo.tasks(), help="folder of the task")

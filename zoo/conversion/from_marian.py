@@ -77,23 +77,27 @@ def _config(folder, found):
         "encoder_ffn_dim": (found.get("decoder_ffn_dim"),),
     }
     check_values(folder, found, expected, "a Marian translator")
-    try:
-        activation = found["activation_function"]
-        return {
-            "num_encoder_layers": found["encoder_layers"],
-            "num_decoder_layers": found["decoder_layers"],
-            "hidden_dim": found["d_model"],
-            "intermediate_dim": found["encoder_ffn_dim"],
-            "num_heads": found["encoder_attention_heads"],
-            "dropout": float(found.get("dropout", 0.1)),
-            "attention_dropout": float(found.get("attention_dropout", 0.0)),
-            "activation_dropout": float(found.get("activation_dropout", 0.0)),
-            "activation": "swish" if activation == "silu" else activation,
-            "epsilon": 1e-5,  # That of PyTorch's layer normalization, which no file says.
-            "output_bias": True,
-        }
-    except KeyError as error:
-        raise ValueError(f"{folder / 'config.json'} has no {error}. Fetch the model again.") from error
+    sizes = {
+        "num_encoder_layers": "encoder_layers",
+        "num_decoder_layers": "decoder_layers",
+        "hidden_dim": "d_model",
+        "intermediate_dim": "encoder_ffn_dim",
+        "num_heads": "encoder_attention_heads",
+    }
+    for name in sizes.values():
+        if type(found.get(name)) is not int:
+            path = folder / "config.json"
+            raise ValueError(
+                f"{path} must have a whole number as {name}. Received: {found.get(name)!r}. Fetch it again."
+            )
+    activation = found["activation_function"]
+    return {
+        **{ours: found[theirs] for ours, theirs in sizes.items()},
+        **{f"{name}dropout": float(found.get(f"{name}dropout", 0.0)) for name in ("", "attention_", "activation_")},
+        "activation": "swish" if activation == "silu" else activation,
+        "epsilon": 1e-5,  # That of PyTorch's layer normalization, which no file says.
+        "output_bias": True,
+    }
 
 
 def _tokenizer(folder, found, target_language):

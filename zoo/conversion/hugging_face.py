@@ -1,6 +1,7 @@
 """Folders of Hugging Face models: which model it is, and its weights, without torch and transformers."""
 
 import importlib
+import inspect
 import json
 import os
 import pathlib
@@ -40,7 +41,11 @@ def load_folder(folder: str | os.PathLike, **options: Any):
             f"Received: {kind!r}. Use another model."
         )
     module, name = LOADERS[kind]
-    return getattr(importlib.import_module(module), name)(folder, **options)
+    load = getattr(importlib.import_module(module), name)
+    unknown = sorted(options.keys() - inspect.signature(load).parameters.keys())
+    if unknown:
+        raise ValueError(f"A {kind} model has no `{unknown[0]}`. Received: {options[unknown[0]]!r}. Leave it out.")
+    return load(folder, **options)
 
 
 def read_json(folder: str | os.PathLike, name: str, required: bool = True) -> dict:

@@ -83,7 +83,7 @@ class MarianTokenizer:
     def from_bytes(cls, model: bytes, num_threads: int = -1) -> "MarianTokenizer":
         """Reads a vocabulary that the property `model` returned."""
         values = json.loads(model)
-        models = (base64.b64decode(values.pop(name)) for name in ("source_model", "target_model"))
+        models = [base64.b64decode(values.pop(name)) for name in ("source_model", "target_model")]
         return cls(*models, **values, num_threads=num_threads)
 
     @functools.cached_property
