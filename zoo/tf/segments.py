@@ -40,8 +40,9 @@ def split_texts(texts: tf.Tensor, tokenizer: GraphTokenizer, max_tokens: int, se
 
 
 def join_texts(segments: Segments, translations: tf.Tensor) -> tf.Tensor:
-    """Joins flat translations of the segments to texts `[B]`."""
+    """Joins flat translations of the segments, of which empty ones take no space, to texts `[B]`."""
     parts = segments.parts.with_flat_values(translations)
+    parts = tf.ragged.boolean_mask(parts, segments.parts.with_flat_values(tf.not_equal(translations, "")))
     lines = tf.strings.reduce_join(parts, axis=-1, separator=" ")
     texts = tf.strings.reduce_join(tf.strings.join([lines, segments.breaks]), axis=-1)
     return tf.where(tf.equal(segment_counts(segments), 0), "", texts)

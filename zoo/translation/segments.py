@@ -60,8 +60,18 @@ def join_segments(segments: Sequence[Segment], candidates: Sequence[Sequence], m
     joined = []
     for n in range(max(map(len, candidates))):
         chosen = [options[min(n, len(options) - 1)] for options in candidates]
-        text = "".join(segment.lead + option.text + segment.separator for option, segment in zip(chosen, segments))
+        text = _joined(segments, [option.text for option in chosen])
         joined.append(make(text, sum(option.score for option in chosen)))
+    return joined
+
+
+def _joined(segments, texts):
+    """Joins the texts of segments, of which empty ones take no space."""
+    joined, line = segments[0].lead, []
+    for segment, text in zip(segments, texts):
+        line += [text] if text else []
+        if segment.separator != " ":
+            joined, line = joined + " ".join(line) + segment.separator, []
     return joined
 
 

@@ -57,14 +57,16 @@ def test_segments_equal_those_of_python(both):
 def test_translations_are_joined_as_in_python(both):
     _, expected, found = both
     translations = tf.strings.join(["<", tf.strings.upper(found.parts.flat_values), ">"])
+    translations = tf.where(tf.strings.length(translations) % 4 == 0, "", translations)  # Some have no translation.
 
     class Candidate:
         def __init__(self, text, score=0.0):
             self.text, self.score = text, score
 
     for parts, text in zip(expected, join_texts(found, translations).numpy(), strict=True):
-        upper = (tf.strings.upper(part.text).numpy().decode() for part in parts)
-        assert text.decode() == join_segments(parts, [[Candidate(f"<{part}>")] for part in upper], Candidate)[0].text
+        upper = (f"<{tf.strings.upper(part.text).numpy().decode()}>" for part in parts)
+        chosen = [[Candidate("" if len(part.encode()) % 4 == 0 else part)] for part in upper]
+        assert text.decode() == join_segments(parts, chosen, Candidate)[0].text
 
 
 def test_single_texts_and_invalid_bytes():

@@ -118,5 +118,11 @@ def test_joined_candidates_are_ordered():
     ]
 
 
+def test_empty_translations_take_no_space():
+    segments = [Segment(text, separator) for text, separator in zip("abcdef", ["\n", " ", " ", "\n", " ", ""])]
+    chosen = [[Translation(text, 0.0)] for text in ("A", "", "C", "", "E", "")]
+    assert join_segments(segments, chosen, Translation) == [("A\nC\nE", 0.0)]
+
+
 def test_no_segments_give_one_empty_candidate():
     assert join_segments([], [], Translation) == [("", 0.0)]
