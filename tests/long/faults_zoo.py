@@ -100,9 +100,22 @@ ZOO = [
     Fault("zoo/storage/formats.py", "if number > 1 or _HASH in card:", "if _HASH in card:", FORMAT_TESTS),
     Fault(
         "zoo/conversion/from_bert.py",
-        'epsilon=found["layer_norm_eps"]',
-        "epsilon=1e-6",
+        '"epsilon": "layer_norm_eps",',
+        "",
         "tests/zoo/conversion/test_from_bert.py",
+    ),
+    Fault(
+        "zoo/conversion/from_marian.py",
+        "reshape(2, -1).T.ravel()",
+        "reshape(2, -1).ravel()",
+        "tests/zoo/conversion/test_from_marian.py",
+    ),
+    Fault(
+        "zoo/conversion/pickles.py",
+        'if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):',
+        'if name == "touch":\n            return super().find_class(module, name)\n'
+        '        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):',
+        "tests/zoo/conversion/test_pickles.py",
     ),
     Fault("zoo/training/optimizers.py", '"beta_2": 0.98', '"beta_2": 0.999', "tests/zoo/training/test_optimizers.py"),
     Fault(

@@ -1,7 +1,8 @@
-"""Conversion of BERT encoders from Hugging Face folders, without torch and transformers."""
+"""Conversion of BERT and DistilBERT encoders from Hugging Face folders, without torch and transformers."""
 
 import dataclasses
 import os
+import pathlib
 
 from zoo.config import EncoderConfig
 from zoo.conversion.hugging_face import check_values, read_arrays, read_json
@@ -10,24 +11,70 @@ from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.storage.arrays import assign_arrays
 from zoo.text.word_pieces import WordPieceTokenizer
 
-# Arrays that are ignored: the pretraining heads, and a constant.
-_IGNORED = ("pooler.", "cls.", "embeddings.position_ids")
-_BLOCK = {
-    "attention.self.query": "self_attention/query_dense",
-    "attention.self.key": "self_attention/key_dense",
-    "attention.self.value": "self_attention/value_dense",
-    "attention.output.dense": "self_attention/output_dense",
-    "attention.output.LayerNorm": "self_attention_residual/norm",
-    "intermediate.dense": "feed_forward/inner_dense",
-    "output.dense": "feed_forward/output_dense",
-    "output.LayerNorm": "feed_forward_residual/norm",
+# Arrays that are ignored: the heads of pretraining and of other tasks, and a constant.
+_IGNORED = ("pooler.", "cls.", "embeddings.position_ids", "vocab_", "pre_classifier.", "classifier.", "qa_outputs.")
+_TABLES = {"word_embeddings": "embedding", "position_embeddings": "positions", "token_type_embeddings": "segments"}
+_BLOCKS = {  # Of each model_type: where its blocks are, and their layers.
+    "bert": (
+        "encoder.layer",
+        {
+            "attention.self.query": "self_attention/query_dense",
+            "attention.self.key": "self_attention/key_dense",
+            "attention.self.value": "self_attention/value_dense",
+            "attention.output.dense": "self_attention/output_dense",
+            "attention.output.LayerNorm": "self_attention_residual/norm",
+            "intermediate.dense": "feed_forward/inner_dense",
+            "output.dense": "feed_forward/output_dense",
+            "output.LayerNorm": "feed_forward_residual/norm",
+        },
+    ),
+    "distilbert": (
+        "transformer.layer",
+        {
+            "attention.q_lin": "self_attention/query_dense",
+            "attention.k_lin": "self_attention/key_dense",
+            "attention.v_lin": "self_attention/value_dense",
+            "attention.out_lin": "self_attention/output_dense",
+            "sa_layer_norm": "self_attention_residual/norm",
+            "ffn.lin1": "feed_forward/inner_dense",
+            "ffn.lin2": "feed_forward/output_dense",
+            "output_layer_norm": "feed_forward_residual/norm",
+        },
+    ),
 }
+_SETTINGS = {  # Names in `config.json`, by those of `EncoderConfig`.
+    "bert": {
+        "vocabulary_size": "vocab_size",
+        "num_layers": "num_hidden_layers",
+        "hidden_dim": "hidden_size",
+        "intermediate_dim": "intermediate_size",
+        "num_heads": "num_attention_heads",
+        "dropout": "hidden_dropout_prob",
+        "attention_dropout": "attention_probs_dropout_prob",
+        "activation": "hidden_act",
+        "epsilon": "layer_norm_eps",
+        "max_positions": "max_position_embeddings",
+        "num_segments": "type_vocab_size",
+    },
+    "distilbert": {
+        "vocabulary_size": "vocab_size",
+        "num_layers": "n_layers",
+        "hidden_dim": "dim",
+        "intermediate_dim": "hidden_dim",
+        "num_heads": "n_heads",
+        "dropout": "dropout",
+        "attention_dropout": "attention_dropout",
+        "activation": "activation",
+        "max_positions": "max_position_embeddings",
+    },
+}
+_EPSILON = 1e-12  # DistilBERT's, which no file says.
 
 
 def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEncoder:
-    """Loads a BERT encoder from `config.json`, its weights, and `tokenizer.json` or `vocab.txt`.
+    """Loads a BERT or DistilBERT encoder from `config.json`, its weights, and `tokenizer.json` or `vocab.txt`.
 
-    The pretraining heads are ignored.
+    The heads of pretraining and of other tasks are ignored.
 
     Args:
         folder: Hugging Face folder of the model.
@@ -37,7 +84,7 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEn
         ValueError: If a file is missing, the architecture is not BERT, or an array is missing, unknown, or of another
             shape; the message names it.
     """
-    config = _config(folder)
+    kind, config = _config(folder)
     given, weights = read_arrays(folder)
     tokenizer = WordPieceTokenizer.from_folder(folder)
     if tokenizer.vocabulary_size > config.vocabulary_size:
@@ -50,9 +97,9 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEn
     model.build()
     arrays = {}
     for name, array in given.items():
-        name = name.removeprefix("bert.")
+        name = name.removeprefix(f"{kind}.")
         if not name.startswith(_IGNORED):
-            ours, transposed = _convert_name(name, weights)
+            ours, transposed = _convert_name(name, kind, weights)
             arrays[ours] = array.T if transposed else array
     table = "text_encoder/embedding/embeddings"
     if table in arrays and len(arrays[table]) == rows:  # Some models have rows beyond their vocabulary.
@@ -62,42 +109,37 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEn
 
 
 def _config(folder):
+    """Returns the kind of the model, and its configuration."""
     found = read_json(folder, "config.json")
     expected = {
-        "model_type": ("bert",),
-        "hidden_act": ("gelu", "relu"),
+        "model_type": (*_SETTINGS,),
+        "hidden_act": ("gelu", "relu", None),
+        "activation": ("gelu", "relu", None),
         "position_embedding_type": ("absolute", None),
         "is_decoder": (False, None),
     }
     check_values(folder, found, expected, "a BERT encoder")
-    return EncoderConfig(
-        vocabulary_size=found["vocab_size"],
-        num_layers=found["num_hidden_layers"],
-        hidden_dim=found["hidden_size"],
-        intermediate_dim=found["intermediate_size"],
-        num_heads=found["num_attention_heads"],
-        dropout=float(found["hidden_dropout_prob"]),
-        attention_dropout=float(found["attention_probs_dropout_prob"]),
-        activation=found["hidden_act"],
-        epsilon=found["layer_norm_eps"],
-        max_positions=found["max_position_embeddings"],
-        num_segments=found["type_vocab_size"],
-        bert_embeddings=True,
-    )
+    kind = found["model_type"]
+    missing = [name for name in _SETTINGS[kind].values() if found.get(name) is None]
+    if missing:
+        raise ValueError(f"{pathlib.Path(folder) / 'config.json'} has no {missing[0]}. Fetch the model again.")
+    values = {ours: found[theirs] for ours, theirs in _SETTINGS[kind].items()}
+    values |= {name: float(values[name]) for name in ("dropout", "attention_dropout")}
+    return kind, EncoderConfig(**{"epsilon": _EPSILON, **values}, bert_embeddings=True)
 
 
-def _convert_name(name, path):
+def _convert_name(name, kind, path):
     """Returns the name of an array in `EncoderModel`, and whether the array must be transposed."""
-    tables = {"word_embeddings": "embedding", "position_embeddings": "positions", "token_type_embeddings": "segments"}
-    *parts, kind = name.split(".")
-    norm, dense = "gamma" if kind in ("weight", "gamma") else "beta", "kernel" if kind == "weight" else "bias"
+    *parts, weight = name.split(".")
+    norm, dense = "gamma" if weight in ("weight", "gamma") else "beta", "kernel" if weight == "weight" else "bias"
     if parts[0] == "embeddings" and len(parts) == 2:
-        if parts[1] in tables:
-            return f"text_encoder/{tables[parts[1]]}/embeddings", False
+        if parts[1] in _TABLES:
+            return f"text_encoder/{_TABLES[parts[1]]}/embeddings", False
         if parts[1] == "LayerNorm":
             return f"text_encoder/embedding_norm/{norm}", False
-    layer = _BLOCK.get(".".join(parts[3:]))
-    if parts[:2] == ["encoder", "layer"] and layer is not None:
+    blocks, layers = _BLOCKS[kind]
+    layer = layers.get(".".join(parts[3:]))
+    if ".".join(parts[:2]) == blocks and layer is not None:
         weight, transposed = (norm, False) if layer.endswith("norm") else (dense, dense == "kernel")
         return f"text_encoder/encoder/block_{parts[2]}/{layer}/{weight}", transposed
     raise ValueError(f"{path} has an array that BERT encoders do not have: {name!r}. Use another model.")

@@ -14,7 +14,11 @@ import safetensors.numpy
 
 from zoo.conversion.pickles import read_pickled_arrays
 
-LOADERS = {"bert": ("zoo.conversion.from_bert", "load_bert"), "marian": ("zoo.conversion.from_marian", "load_marian")}
+LOADERS = {
+    "bert": ("zoo.conversion.from_bert", "load_bert"),
+    "distilbert": ("zoo.conversion.from_bert", "load_bert"),
+    "marian": ("zoo.conversion.from_marian", "load_marian"),
+}
 _WEIGHTS, _INDEX, _PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
 
 

@@ -110,6 +110,53 @@ def test_hidden_states_follow_the_paper(tmp_path, prefix, epsilon):
     np.testing.assert_allclose(alone[mask], bert(arrays, ids, 0 * segments, mask, epsilon)[mask], atol=2e-5)
 
 
+DISTILBERT = {
+    "attention.self.query": "attention.q_lin",
+    "attention.self.key": "attention.k_lin",
+    "attention.self.value": "attention.v_lin",
+    "attention.output.dense": "attention.out_lin",
+    "attention.output.LayerNorm": "sa_layer_norm",
+    "intermediate.dense": "ffn.lin1",
+    "output.dense": "ffn.lin2",
+    "output.LayerNorm": "output_layer_norm",
+}
+
+
+def test_distilbert_is_bert_without_segments(tmp_path):
+    arrays = random_arrays()
+    arrays["embeddings.token_type_embeddings.weight"] *= 0
+    named = {"vocab_projector.bias": np.zeros(V, "float32"), "vocab_layer_norm.weight": np.ones(D, "float32")}
+    for name, array in arrays.items():
+        *front, kind = name.split(".")
+        if front[0] == "encoder":
+            layer = DISTILBERT[".".join(front[3:])]
+            named[f"distilbert.transformer.layer.{front[2]}.{layer}.{kind}"] = array
+        elif "token_type" not in name and front[0] != "pooler":
+            named[f"distilbert.{name}"] = array
+    folder = write(tmp_path / "a", named)
+    config = {
+        "model_type": "distilbert",
+        "activation": "gelu",
+        "vocab_size": V,
+        "n_layers": BLOCKS,
+        "dim": D,
+        "hidden_dim": F,
+        "n_heads": N,
+        "dropout": 0.1,
+        "attention_dropout": 0.1,
+        "max_position_embeddings": POSITIONS,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    encoder = zoo.load(folder)
+    ids = np.array([[2, 5, 9, 3, 0], [2, 7, 7, 8, 3]])
+    found = np.asarray(encoder.model({"token_ids": ids}))
+    np.testing.assert_allclose(found[ids > 0], bert(arrays, ids, 0 * ids, ids > 0)[ids > 0], atol=2e-5)
+    del config["n_heads"]
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match="has no n_heads"):
+        zoo.load(folder)
+
+
 @pytest.mark.slow
 def test_embeddings_are_means_of_length_one(tmp_path):
     arrays = random_arrays()
@@ -155,8 +202,8 @@ def test_arrays_that_do_not_fit_are_named(tmp_path, change, message):
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"model_type": "roberta"}, "model_type of bert. Received: model_type='roberta'"),
-        ({"hidden_act": "silu"}, "hidden_act of gelu or relu. Received: hidden_act='silu'"),
+        ({"model_type": "roberta"}, "model_type of bert or distilbert. Received: model_type='roberta'"),
+        ({"hidden_act": "silu"}, "hidden_act of gelu or relu or None. Received: hidden_act='silu'"),
         ({"position_embedding_type": "relative_key"}, "position_embedding_type of absolute"),
         ({"is_decoder": True}, "is_decoder of False"),
         ({"vocab_size": 20}, "vocabulary of 23 pieces for a model of 20"),
