@@ -93,14 +93,25 @@ def run_pack(options) -> None:
 
 
 def run_convert(options) -> None:
-    """Writes a checkpoint from the folder of a Hugging Face model: a BERT, or a Marian translator such as OPUS-MT."""
+    """Writes a checkpoint from the folder of a Hugging Face model, a BERT or a Marian translator; or the reverse."""
     from zoo.conversion.hugging_face import load_folder
 
     languages = {"target_language": options.target_language} if options.target_language else {}
-    predictor = load_folder(options.folder, **languages)
+    if options.format == "huggingface":
+        from zoo.conversion.to_hugging_face import write_hugging_face
+
+        if languages or options.card or options.dtype:
+            raise ValueError(
+                "--target-language, --card and --dtype are for checkpoints. Received: --format huggingface, too. Leave "
+                "them out."
+            )
+        write_hugging_face(zoo.load(options.model), options.output)
+        command_line.log(f"written: {options.output}")
+        return
+    predictor = load_folder(options.model, **languages)
     if options.card:
         predictor.card |= json.loads(pathlib.Path(options.card).read_text("utf-8"))
-    card = predictor.save(options.output, options.dtype)
+    card = predictor.save(options.output, options.dtype or "float32")
     command_line.log(f"written: {options.output}, {card['task']}, {card['parameters']:,} parameters")
 
 
@@ -194,11 +205,13 @@ def parser() -> argparse.ArgumentParser:
     pack.add_argument("--data-name", default="dev", help="what the card calls that corpus; %(default)s by default")
     pack.add_argument("--output", required=True, help="folder to write")
     convert = add_command(commands, "convert", run_convert)
-    convert.add_argument("folder", metavar="FOLDER", help="with config.json, weights and vocabulary of the model")
+    text = "folder with config.json, weights and vocabulary of a Hugging Face model; or a checkpoint, with --format"
+    convert.add_argument("model", metavar="MODEL", help=text)
+    text = "what is written: a checkpoint of this package, by default, or a folder for transformers"
+    convert.add_argument("--format", choices=("checkpoint", "huggingface"), default="checkpoint", help=text)
     text = "language to translate into, such as fra, for a translator of several"
     convert.add_argument("--target-language", metavar="L", help=text)
-    text = "how weights are stored: %(choices)s; %(default)s by default"
-    convert.add_argument("--dtype", choices=DTYPES, default="float32", help=text)
+    convert.add_argument("--dtype", choices=DTYPES, help="how weights are stored: %(choices)s; float32 by default")
     convert.add_argument("--card", help="JSON with values for the card, such as the licence of the weights")
     convert.add_argument("--output", required=True, help="folder to write")
     add_command(commands, "doctor", run_doctor, backend=False)

@@ -13,8 +13,8 @@ from zoo.text.word_pieces import WordPieceTokenizer
 
 # Arrays that are ignored: the heads of pretraining and of other tasks, and a constant.
 _IGNORED = ("pooler.", "cls.", "embeddings.position_ids", "vocab_", "pre_classifier.", "classifier.", "qa_outputs.")
-_TABLES = {"word_embeddings": "embedding", "position_embeddings": "positions", "token_type_embeddings": "segments"}
-_BLOCKS = {  # Of each model_type: where its blocks are, and their layers.
+TABLES = {"word_embeddings": "embedding", "position_embeddings": "positions", "token_type_embeddings": "segments"}
+BLOCKS = {  # Of each model_type: where its blocks are, and their layers.
     "bert": (
         "encoder.layer",
         {
@@ -42,7 +42,7 @@ _BLOCKS = {  # Of each model_type: where its blocks are, and their layers.
         },
     ),
 }
-_SETTINGS = {  # Names in `config.json`, by those of `EncoderConfig`.
+SETTINGS = {  # Names in `config.json`, by those of `EncoderConfig`.
     "bert": {
         "vocabulary_size": "vocab_size",
         "num_layers": "num_hidden_layers",
@@ -112,7 +112,7 @@ def _config(folder):
     """Returns the kind of the model, and its configuration."""
     found = read_json(folder, "config.json")
     expected = {
-        "model_type": (*_SETTINGS,),
+        "model_type": (*SETTINGS,),
         "hidden_act": ("gelu", "relu", None),
         "activation": ("gelu", "relu", None),
         "position_embedding_type": ("absolute", None),
@@ -120,10 +120,10 @@ def _config(folder):
     }
     check_values(folder, found, expected, "a BERT encoder")
     kind = found["model_type"]
-    missing = [name for name in _SETTINGS[kind].values() if found.get(name) is None]
+    missing = [name for name in SETTINGS[kind].values() if found.get(name) is None]
     if missing:
         raise ValueError(f"{pathlib.Path(folder) / 'config.json'} has no {missing[0]}. Fetch the model again.")
-    values = {ours: found[theirs] for ours, theirs in _SETTINGS[kind].items()}
+    values = {ours: found[theirs] for ours, theirs in SETTINGS[kind].items()}
     values |= {name: float(values[name]) for name in ("dropout", "attention_dropout")}
     return kind, EncoderConfig(**{"epsilon": _EPSILON, **values}, bert_embeddings=True)
 
@@ -133,11 +133,11 @@ def _convert_name(name, kind, path):
     *parts, weight = name.split(".")
     norm, dense = "gamma" if weight in ("weight", "gamma") else "beta", "kernel" if weight == "weight" else "bias"
     if parts[0] == "embeddings" and len(parts) == 2:
-        if parts[1] in _TABLES:
-            return f"text_encoder/{_TABLES[parts[1]]}/embeddings", False
+        if parts[1] in TABLES:
+            return f"text_encoder/{TABLES[parts[1]]}/embeddings", False
         if parts[1] == "LayerNorm":
             return f"text_encoder/embedding_norm/{norm}", False
-    blocks, layers = _BLOCKS[kind]
+    blocks, layers = BLOCKS[kind]
     layer = layers.get(".".join(parts[3:]))
     if ".".join(parts[:2]) == blocks and layer is not None:
         weight, transposed = (norm, False) if layer.endswith("norm") else (dense, dense == "kernel")

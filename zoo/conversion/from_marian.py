@@ -13,7 +13,7 @@ from zoo.text.marian_tokenizer import MarianTokenizer
 from zoo.translation.predictor import Translator
 
 _ATTENTION = {"q_proj": "query_dense", "k_proj": "key_dense", "v_proj": "value_dense", "out_proj": "output_dense"}
-_LAYERS = {
+LAYERS = {
     **{f"self_attn.{theirs}": f"self_attention/{ours}" for theirs, ours in _ATTENTION.items()},
     **{f"encoder_attn.{theirs}": f"cross_attention/{ours}" for theirs, ours in _ATTENTION.items()},
     "self_attn_layer_norm": "self_attention_residual/norm",
@@ -23,7 +23,7 @@ _LAYERS = {
     "final_layer_norm": "feed_forward_residual/norm",
 }
 _INWARD = "out_proj", "fc2"  # Their outputs are added to the residual stream; the inputs of the others come from it.
-_NEVER = -1e4  # Logit of a token that is never predicted, in any precision.
+NEVER = -1e4  # Logit of a token that is never predicted, in any precision.
 # Copies of the shared table, and positions, which are computed.
 _IGNORED = {
     *(f"model.{side}.embed_{name}.weight" for side in ("encoder", "decoder") for name in ("tokens", "positions")),
@@ -132,7 +132,7 @@ _SPECIAL_IDS = {"pad": "pad", "end": "eos", "start": "decoder_start"}
 
 def _converted(given, path, rows, hidden_dim):
     """Returns the arrays by their names in `Seq2Seq`, with the axis of the residual stream in its order."""
-    order = np.arange(hidden_dim).reshape(2, -1).T.ravel()  # Sine and cosine of each rate, one after the other.
+    order = residual_order(hidden_dim)
     arrays, biased = {}, given.get("final_logits_bias")
     for name, array in given.items():
         if name in _IGNORED or name == "final_logits_bias":
@@ -142,22 +142,47 @@ def _converted(given, path, rows, hidden_dim):
             arrays["embedding/embeddings"] = array[rows][:, order]
             continue
         ours = _converted_name(name, path)
-        layer, kind = name.split(".")[-2:]
-        if layer.endswith("norm") or kind == "bias" and layer in _INWARD:
-            _check_shape(path, name, array, (hidden_dim,))
-            array = array[order]
-        elif kind == "weight":
-            axis = 1 if layer in _INWARD else 0
-            array = array.T
-            if array.ndim != 2 or array.shape[axis] != hidden_dim:
-                raise ValueError(f"{path} does not fit: {name!r} has the shape {array.T.shape}. Use another model.")
-            array = np.take(array, order, axis)
-        arrays[ours] = array
+        kind = ours.split("/")[-1]
+        array = array.T if kind == "kernel" else array
+        try:
+            arrays[ours] = reordered(array, name.split(".")[-2], kind, order)
+        except (IndexError, ValueError) as error:
+            raise ValueError(
+                f"{path} does not fit: {name!r} has the shape {given[name].shape}. Use another model."
+            ) from error
     bias = np.zeros(len(rows), "float32") if biased is None else biased.reshape(-1)
     _check_shape(path, "final_logits_bias", bias, (rows.max() + 1 if biased is not None else len(rows),))
     arrays["output_bias"] = bias if biased is None else bias[rows]
-    arrays["output_bias"][START_ID] = _NEVER  # The published table has no row for it besides that of another token.
+    arrays["output_bias"][START_ID] = NEVER  # The published table has no row for it besides that of another token.
     return arrays
+
+
+def residual_order(hidden_dim: int) -> np.ndarray:
+    """Returns the place in Marian's residual stream of each number of ours: the sine and cosine of each rate."""
+    return np.arange(hidden_dim).reshape(2, -1).T.ravel()
+
+
+def reordered(array: np.ndarray, layer: str, kind: str, order: np.ndarray) -> np.ndarray:
+    """Reorders the axis of the residual stream of a weight that Keras has.
+
+    Args:
+        array: The weight; kernels are `[inputs, outputs]`.
+        layer: Marian's name of the layer, such as "out_proj".
+        kind: "kernel", "bias", "gamma" or "beta".
+        order: Old place of each new one, `[hidden_dim]`.
+
+    Raises:
+        ValueError: If the axis has another length.
+    """
+    inward = layer in _INWARD
+    if kind == "bias" and not inward:
+        return array
+    axis = 1 if kind == "kernel" and inward else 0
+    if array.ndim != 1 + (kind == "kernel") or array.shape[axis] != len(order):
+        raise ValueError(
+            f"Axis {axis} must have {len(order)} numbers. Received: shape {array.shape}. Use another array."
+        )
+    return np.take(array, order, axis)
 
 
 def _check_shape(path, name, array, shape):
@@ -168,7 +193,7 @@ def _check_shape(path, name, array, shape):
 def _converted_name(name, path):
     """Returns the name of an array in `Seq2Seq`."""
     parts = name.split(".")
-    layer = _LAYERS.get(".".join(parts[4:-1]))
+    layer = LAYERS.get(".".join(parts[4:-1]))
     inside = parts[0] == "model" and parts[1] in ("encoder", "decoder") and parts[2:3] == ["layers"]
     if len(parts) < 6 or not inside or layer is None or parts[-1] not in ("weight", "bias"):
         raise ValueError(f"{path} has an array that Marian translators do not have: {name!r}. Use another model.")

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import typing
 from collections.abc import Mapping, Sequence
 
@@ -15,6 +16,7 @@ from zoo.config import END_ID, START_ID, UNKNOWN_ID
 from zoo.storage.arrays import write_atomically
 
 SPACE = "\u2581"  # Stands for a space in pieces.
+_BYTE = re.compile("<0x[0-9A-F]{2}>")
 _SPECIAL = "<pad>", "<unk>", "<start>", "</s>"  # In the order of the ids of `zoo.config`.
 
 
@@ -25,13 +27,13 @@ class MarianTokenizer:
     that the vocabulary does not have are unknown.
 
     Args:
-        source_model, target_model: Serialized sentencepiece models of any type, without byte fallback.
+        source_model, target_model: Serialized sentencepiece models of any type.
         pieces: The vocabulary, in the order of the ids. The first four are special.
         prefix: Pieces before each source, such as the `>>fra<<` of a model of several target languages.
         num_threads: Number of threads that encode; -1 for the number of cores.
 
     Raises:
-        ValueError: If a model cannot be read or has byte fallback, or the vocabulary has a piece twice or lacks one.
+        ValueError: If a model cannot be read, or the vocabulary has a piece twice or lacks one.
     """
 
     start_id, end_id, unknown_id, mask_id = START_ID, END_ID, UNKNOWN_ID, UNKNOWN_ID
@@ -96,6 +98,14 @@ class MarianTokenizer:
         """Writes the model to a file atomically."""
         write_atomically(path, self.model)
 
+    @functools.cached_property
+    def piece_texts(self) -> tuple[bytes, ...]:
+        """UTF-8 of what each piece stands for, or one byte of a character without a piece."""
+        return tuple(
+            bytes([int(piece[3:5], 16)]) if _BYTE.fullmatch(piece) else piece.replace(SPACE, " ").encode()
+            for piece in self.pieces
+        )
+
     def sentencepiece_models(self) -> dict[str, bytes]:
         """Returns the serialized sentencepiece models by the names of their files."""
         return {"source.spm": self.source_model, "target.spm": self.target_model}
@@ -138,7 +148,8 @@ class MarianTokenizer:
                 f"Ids must lie in [0, vocabulary_size={self.vocabulary_size}). Received: {extreme[0]}. "
                 "Was the model trained with another vocabulary?"
             )
-        return ["".join(self.pieces[i] for i in row).replace(SPACE, " ").strip(" ") for row in rows]
+        texts = (b"".join(self.piece_texts[i] for i in row).decode("utf-8", "replace") for row in rows)
+        return [text.strip(" ") for text in texts]
 
     def words(self, ids: Sequence[int]) -> tuple[list[str], list[tuple[int, int]]]:
         """Decodes a row of ids to words, without the prefix, and returns for each the span (first, last + 1) of ids."""
@@ -165,6 +176,4 @@ def _processor(model, name, num_threads):
         raise ValueError(
             f"The {name} model must be a sentencepiece model. Received: {error}. Fetch the model again."
         ) from error
-    if any(found.is_byte(i) for i in range(found.vocab_size())):
-        raise ValueError(f"The {name} model has byte fallback, which Marian models do not have. Use another model.")
     return found

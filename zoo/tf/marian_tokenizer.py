@@ -18,6 +18,7 @@ class GraphMarianTokenizer(SourceTokenizer):
         super().__init__()
         models = tokenizer.source_model, tokenizer.target_model
         self._sides, self._pieces = [GraphSentencepiece(model, tf.string) for model in models], tokenizer.pieces
+        self._texts = tokenizer.piece_texts
         numbered = tf.lookup.KeyValueTensorInitializer(
             [*self._pieces], [*range(len(self._pieces))], value_dtype=tf.int32
         )
@@ -47,8 +48,9 @@ class GraphMarianTokenizer(SourceTokenizer):
     def decode(self, ids: tf.Tensor | tf.RaggedTensor) -> tf.Tensor:
         """Decodes ids `[B, S]`, padded or ragged, to strings `[B]`; special ids are ignored."""
         ids = without_special(ids)
-        pieces = ids.with_flat_values(tf.gather(tf.constant(self._pieces), ids.flat_values))
-        texts = tf.strings.regex_replace(tf.strings.reduce_join(pieces, axis=1), SPACE, " ")
+        pieces = ids.with_flat_values(tf.gather(tf.constant(self._texts), ids.flat_values))
+        texts = tf.strings.reduce_join(pieces, axis=1)
+        texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
         return tf.strings.regex_replace(texts, r"\A +| +\z", "")
 
     def _encode(self, texts, side):
