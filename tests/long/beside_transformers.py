@@ -1,5 +1,7 @@
 """A Marian translator of real size says what it says in transformers: ids, hidden states, logits and both searches.
 
+What is written for transformers says the same there, too: that translator, and an encoder.
+
 It needs an environment with torch, transformers, keras, sentencepiece, safetensors and rich, and no TensorFlow:
 
     KERAS_BACKEND=torch python tests/long/beside_transformers.py --data dev.tsv
@@ -23,8 +25,10 @@ import torch
 import transformers
 from keras import ops
 
+import zoo
 from zoo.conversion.from_marian import load_marian
 from zoo.conversion.pickles import read_pickled_arrays
+from zoo.conversion.to_hugging_face import write_hugging_face
 
 TEXTS = ["Ünïcödé 漢字 emoji 😀 — “quotes” …", "  two  spaces ", "ALL CAPS", "x", "12,345.67 €", "don't"]
 LONGEST = 40
@@ -47,6 +51,9 @@ def main() -> int:
             for what, passed in compare(path, pairs, languages, options):
                 print(f"{'ok  ' if passed else 'FAIL'} {name}: {what}", flush=True)
                 failed = failed or not passed
+        for what, passed in compare_encoder(pathlib.Path(folder), pairs):
+            print(f"{'ok  ' if passed else 'FAIL'} {what}", flush=True)
+            failed = failed or not passed
     return int(failed)
 
 
@@ -141,6 +148,18 @@ def compare(path, pairs, languages, options):
     error = np.abs(logits - expected.logits.numpy()[..., columns]).max()
     yield f"logits, largest difference {error:.1e}", error < 1e-4
 
+    write_hugging_face(ours, path / "written")
+    written = transformers.MarianMTModel.from_pretrained(path / "written").eval()
+    again = transformers.MarianTokenizer.from_pretrained(path / "written")
+    with torch.no_grad():
+        texts = again([prefix + text for text in sources[:8]], return_tensors="pt", padding=True)
+        begin = torch.full((8, 1), written.config.decoder_start_token_id)
+        found = written(**texts, decoder_input_ids=begin).logits[:, 0].numpy()
+    columns_again = again.convert_tokens_to_ids([pieces[i] for i in real])
+    unpadded = [i for i, piece in enumerate(real) if pieces[piece] != "<pad>"]
+    error = np.abs(found[:, columns_again] - expected.logits[:, 0].numpy()[:, columns])[:, unpadded].max()
+    yield f"logits of what is written, in transformers, largest difference {error:.1e}", error < 1e-4
+
     for beams in (1, 4):
         search, same, ended, error = ours.search(beam_size=beams, length_penalty=0.0), 0, 0, 0.0
         for text in sources[: options.searches]:
@@ -163,6 +182,23 @@ def compare(path, pairs, languages, options):
                 ended, error = ended + 1, max(error, abs(score - float(wanted.sequences_scores[0])))
         note = f", scores of the {ended} that end by themselves within {error:.1e}" if beams > 1 else ""
         yield f"beam of {beams}: {same} of {options.searches} the same{note}", same == options.searches and error < 1e-3
+
+
+def compare_encoder(path, pairs):
+    """Compares the encoder that comes with this package with what is written, in transformers."""
+    ours = zoo.load("encoder/minilm")
+    write_hugging_face(ours, path / "encoder")
+    theirs = transformers.BertModel.from_pretrained(path / "encoder", add_pooling_layer=False).eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(path / "encoder")
+    texts = [*(source for source, _ in pairs[:1000]), *TEXTS]
+    same = [row[1:-1] for row in tokenizer(texts).input_ids] == ours.tokenizer.encode(texts)
+    yield f"encoder: ids of {len(texts)} texts", same
+    batch = tokenizer(texts[:16], return_tensors="pt", padding=True)
+    with torch.no_grad():
+        expected = theirs(**batch).last_hidden_state.numpy()
+    found = ops.convert_to_numpy(ours.model({"token_ids": batch.input_ids.numpy()}))
+    error = np.abs(found - expected)[batch.attention_mask.numpy() > 0].max()
+    yield f"encoder: hidden states of what is written, in transformers, largest difference {error:.1e}", error < 1e-4
 
 
 if __name__ == "__main__":
