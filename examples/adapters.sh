@@ -1,7 +1,7 @@
 #!/bin/sh
 # The adapters on encoder/minilm that are shipped, on two CPU cores. Run again, it goes on.
 #
-#     export KERAS_TRANSFORMER_DATA=...  # holds classification/{sst2,trec} and labelling/masc_pos
+#     export KERAS_TRANSFORMER_DATA=...  # holds classification/{sst2,trec}, labelling/masc_pos and parsing/genia
 #     sh examples/adapters.sh
 set -e
 : "${KERAS_TRANSFORMER_DATA:?Set it to the folder of the corpora.}"
@@ -42,3 +42,9 @@ train labelling masc-adapter $tune training.token_dropout=0 training.peak_learni
     model.character_filters=128 -- --initial encoder/minilm --data "$words/train.tsv.gz" \
     --dev-data "$words/dev.tsv" --unknown-labels wrong
 pack masc-adapter masc_pos "--data $words/dev.tsv --unknown-labels wrong"
+trees=$KERAS_TRANSFORMER_DATA/parsing/genia
+train parsing genia-adapter $tune training.token_dropout=0 training.label_smoothing=0 model.span_dim=128 \
+    training.peak_learning_rate=1.2e-3 training.steps=2400 training.warmup_steps=100 training.cooldown_steps=2300 \
+    training.evaluate_every=600 training.average=1 model.character_filters=128 -- \
+    --initial encoder/minilm --data "$trees/train.trees" --dev-data "$trees/dev.trees"
+pack genia-adapter genia "--data $trees/dev.trees"

@@ -28,6 +28,11 @@ train() { # OUTPUT STEPS WARM-UP RATE UPPER NAMES ARGUMENT...
         --set "training.augment.numbers=$numbers" "$@"
 }
 
+phrases() { # EVERY REPEATS [CONDITION]: every n-th pair of the corpus, and the phrases in English and French.
+    gzip -cd "$data/train.tsv.gz" | awk "NR % $1 == 1 % $1"
+    for _ in $(seq "$2"); do cut -f 1,3 examples/phrases.tsv | awk -F '\t' "${3:-1}"; done
+}
+
 case $1 in
 en-de)
     train "$output-first" 12000 1000 2.5e-3 0.06 0.3 --set training.cooldown_steps=8000
@@ -51,12 +56,16 @@ de-en) # Has the same vocabulary.
         train "$output-first" 5000 400 2.5e-3 0.12 0.8 --initial translation/de-en $start \
             --set training.augment.substitutable=0.15
         pairs=runs/phrases.tsv
-        {
-            gzip -cd "$data/train.tsv.gz"
-            for _ in 1 2 3 4 5 6 7 8; do cut -f 1,3 examples/phrases.tsv; done
-        } > "$pairs"
-        train "$output" 1200 60 5e-4 0.12 0.9 --initial "$output-first/checkpoint" --set training.cooldown_steps=1140 \
-            --set training.evaluate_every=400 --set training.augment.substitutable=0.25 --set training.seed=2
+        phrases 1 8 > "$pairs"
+        train "$output-second" 1200 60 5e-4 0.12 0.9 --initial "$output-first/checkpoint" \
+            --set training.cooldown_steps=1140 --set training.evaluate_every=400 \
+            --set training.augment.substitutable=0.25 --set training.seed=2
+        # More of them, on a quarter of the corpus, and only the first of several translations.
+        pairs=runs/more-phrases.tsv
+        phrases 4 20 "!seen[\$2]++" > "$pairs"
+        train "$output" 200 20 3e-4 0.12 0.9 --initial "$output-second/checkpoint" --set training.cooldown_steps=180 \
+            --set training.evaluate_every=200 --set training.average=1 --set training.augment.substitutable=0.25 \
+            --set training.seed=3
     fi
     ;;
 esac

@@ -23,6 +23,7 @@ DEV = {
     "translation/en-de": {"data": "translation/tatoeba_eng_deu/dev.tsv"},
     "translation/en-fr": {"data": "translation/tatoeba_eng_fra/dev.tsv"},
     "translation/de-en": {"data": "translation/tatoeba_eng_deu/dev.tsv", "columns": (1, 0)},
+    "translation/fr-en": {"data": "translation/tatoeba_eng_fra/dev.tsv", "columns": (1, 0)},
 }
 
 
@@ -34,7 +35,7 @@ def shipped(request):
 def test_shipped_checkpoints_are_small():
     assert len(NAMES) >= 5
     sizes = {card["name"]: card["megabytes"] for card in zoo.list()}
-    assert sum(sizes.values()) < 90, "the wheel stays below 95 MB"
+    assert sum(sizes.values()) < 95, "the wheel stays below 95 MB"
 
 
 @pytest.mark.parametrize("name", NAMES)

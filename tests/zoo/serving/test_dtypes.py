@@ -9,7 +9,7 @@ from zoo.storage.arrays import named_arrays
 from zoo.translation.__main__ import main
 
 
-@pytest.mark.parametrize("name", ["labelling/masc-pos-small", "parsing/genia", "translation/multi30k-en-de"])
+@pytest.mark.parametrize("name", ["labelling/masc-pos-small", "parsing/genia-small", "translation/multi30k-en-de"])
 def test_layers_compute_in_it_and_weights_stay_float32(name):
     predictor = zoo.load(name, dtype="mixed_bfloat16")
     layers = [layer for layer in predictor.model._flatten_layers() if layer.weights]

@@ -124,7 +124,7 @@ def test_checkpoints_of_format_1_are_read_as_those_of_today(tmp_path, name):
 
 
 def test_a_linearised_parser_of_format_1_is_recognised(tmp_path):
-    folder = old_checkpoint("parsing/genia", tmp_path / "old")
+    folder = old_checkpoint("parsing/genia-small", tmp_path / "old")
     change_json(folder / CARD, lambda card: card.update(parser="linear"))
     assert read_settings(folder)["parser"] == "linear"
 

@@ -9,7 +9,7 @@ from zoo.translation import export
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 
-NAMES = ["classification/sst2-small", "labelling/masc-pos-small", "parsing/genia"]
+NAMES = ["classification/sst2-small", "labelling/masc-pos-small", "parsing/genia-small"]
 
 
 @pytest.fixture
