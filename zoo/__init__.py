@@ -6,7 +6,6 @@ import pathlib
 import runpy
 import warnings
 
-from zoo.conversion.hugging_face import is_hugging_face, load_folder
 from zoo.quiet import quiet_start
 from zoo.storage import checkpoints
 from zoo.training_config import DTYPES
@@ -48,12 +47,12 @@ def load(name_or_folder: str | os.PathLike, dtype: str | None = None):
         raise ValueError(
             f"`dtype` must be one of {', '.join(DTYPES)}, or None for Keras's. Received: dtype={dtype!r}. Choose one."
         )
-    foreign = is_hugging_face(name_or_folder)
+    foreign = checkpoints.is_hugging_face(name_or_folder)
     checkpoint = None if foreign else checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
     with quiet_start():
         import keras  # noqa: F401 (starts the backend)
     if foreign:
-        return load_folder(name_or_folder, dtype=dtype)
+        return importlib.import_module("zoo.conversion.hugging_face").load_folder(name_or_folder, dtype=dtype)
     task, modules = checkpoint.card["task"], {task: f"zoo.{task}.task" for task in tasks()}
     modules["encoder"] = "zoo.serving.sentence_encoder"
     if task not in modules:

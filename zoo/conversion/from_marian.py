@@ -1,7 +1,9 @@
 """Conversion of Marian's translators, such as OPUS-MT, from Hugging Face folders, without torch and transformers."""
 
+import importlib
 import os
 import pathlib
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +12,6 @@ from zoo.conversion.hugging_face import check_values, read_arrays, read_json
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import assign_arrays
 from zoo.text.marian_tokenizer import MarianTokenizer
-from zoo.translation.predictor import Translator
 
 _ATTENTION = {"q_proj": "query_dense", "k_proj": "key_dense", "v_proj": "value_dense", "out_proj": "output_dense"}
 LAYERS = {
@@ -31,8 +32,8 @@ _IGNORED = {
 }
 
 
-def load_marian(folder: str | os.PathLike, target_language: str | None = None, dtype: str | None = None) -> Translator:
-    """Loads a Marian translator from `config.json`, its weights, `source.spm`, `target.spm` and `vocab.json`.
+def load_marian(folder: str | os.PathLike, target_language: str | None = None, dtype: str | None = None) -> Any:
+    """Loads a translator from `config.json`, its weights, `source.spm`, `target.spm` and `vocab.json`.
 
     Marian puts the sines of positions before the cosines, this package interleaves them: the axis of the residual
     stream is reordered in all weights.
@@ -42,6 +43,9 @@ def load_marian(folder: str | os.PathLike, target_language: str | None = None, d
         target_language: For a model of several target languages the one to translate into, such as "fra" for the token
             `>>fra<<`.
         dtype: As for `zoo.load`.
+
+    Returns:
+        A `zoo.translation.predictor.Translator`.
 
     Raises:
         ValueError: If a file is missing or damaged, the model is no Marian translator, an array is missing, unknown or
@@ -57,10 +61,14 @@ def load_marian(folder: str | os.PathLike, target_language: str | None = None, d
     arrays, path = read_arrays(folder)
     assign_arrays(model, _converted(arrays, path, rows, config.hidden_dim), str(path))
     card = {"name": folder.resolve().name, "source": "A Marian model from a Hugging Face folder"}
-    languages = {"source": names.get("source_lang"), "target": target_language or names.get("target_lang")}
-    card |= {f"{side}_language": language for side, language in languages.items() if language}
+    languages = {
+        "source_language": names.get("source_lang"),
+        "target_language": target_language or names.get("target_lang"),
+    }
+    card |= {name: language for name, language in languages.items() if language}
     beams = {**found, **read_json(folder, "generation_config.json", required=False)}.get("num_beams") or 4
-    return Translator(model, tokenizer, card, beam_size=beams, length_penalty=1.0)
+    translator = importlib.import_module("zoo.translation.predictor").Translator  # The tasks use this package.
+    return translator(model, tokenizer, card, beam_size=beams, length_penalty=1.0)
 
 
 def _config(folder, found):
@@ -114,7 +122,7 @@ def _tokenizer(folder, found, target_language):
             f"{folder / 'vocab.json'} must have the ids from 0 to {size} - 1 of the model. Received: "
             f"{len(vocabulary)} pieces. Use the files of one model."
         )
-    special = {name: found.get(f"{key}_token_id") for name, key in _SPECIAL_IDS.items()}
+    special = {name: found.get(key) for name, key in _SPECIAL_IDS.items()}
     special["unknown"] = vocabulary.get("<unk>")
     wrong = [name for name, row in special.items() if type(row) is not int or not 0 <= row < size]
     if wrong:
@@ -127,7 +135,7 @@ def _tokenizer(folder, found, target_language):
     return MarianTokenizer.from_vocabulary(*models, vocabulary, special, prefix)
 
 
-_SPECIAL_IDS = {"pad": "pad", "end": "eos", "start": "decoder_start"}
+_SPECIAL_IDS = {"pad": "pad_token_id", "end": "eos_token_id", "start": "decoder_start_token_id"}
 
 
 def _converted(given, path, rows, hidden_dim):

@@ -22,12 +22,6 @@ LOADERS = {
 _WEIGHTS, _INDEX, _PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
 
 
-def is_hugging_face(folder: str | os.PathLike) -> bool:
-    """Returns whether a folder is that of a Hugging Face model, and not a checkpoint of this package."""
-    folder = pathlib.Path(folder)
-    return (folder / "config.json").is_file() and not (folder / "card.json").exists()
-
-
 def load_folder(folder: str | os.PathLike, **options: Any):
     """Loads the model of a Hugging Face folder as a predictor.
 

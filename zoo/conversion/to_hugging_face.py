@@ -113,9 +113,8 @@ def _marian(translator):
         array = from_marian.reordered(array, name.split(".")[-1], kind, order)
         full = f"model.{side}.layers.{block.removeprefix('block_')}.{name}.{_kind(kind)}"
         arrays[full] = array.T if kind == "kernel" else array
-    languages = {
-        f"{side}_lang": translator.card.get(f"{side}_language") for side in ("source", "target")
-    }  # Of the card, where it names them.
+    card = translator.card
+    languages = {"source_lang": card.get("source_language"), "target_lang": card.get("target_language")}
     models = list(tokenizer.sentencepiece_models().values())
     return {
         "config.json": _marian_config(translator, len(rows)),

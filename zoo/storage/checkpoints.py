@@ -215,6 +215,17 @@ def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
     )
 
 
+def is_hugging_face(folder: str | os.PathLike) -> bool:
+    """Returns whether a folder is that of a Hugging Face model, which `zoo.conversion.hugging_face` reads."""
+    folder = pathlib.Path(folder)
+    if (folder / CARD).exists() or not (folder / CONFIG).is_file():
+        return False
+    try:
+        return "model_type" in json.loads((folder / CONFIG).read_text("utf-8"))
+    except (ValueError, RecursionError, TypeError):
+        return False
+
+
 def contents(folder: pathlib.Path) -> str:
     """Returns what is in a folder, as the end of the sentence of an error message that starts with its path."""
     if not folder.is_dir():

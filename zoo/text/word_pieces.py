@@ -102,6 +102,8 @@ class WordPieceTokenizer:
             raise ValueError(f"`texts` must be a list of strings. Received: {texts[:40]!r}. Put it into a list.")
         return [[i for word in self._words(text) for i in self._pieces(word)] for text in texts]
 
+    encode_targets = encode  # One vocabulary serves both sides.
+
     def _words(self, text):
         text = "".join(_clean(character) for character in text)
         if self.strip_accents:

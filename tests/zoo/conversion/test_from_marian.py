@@ -13,6 +13,7 @@ import sentencepiece
 import zoo
 from zoo.__main__ import main
 from zoo.conversion.from_marian import load_marian
+from zoo.conversion.hugging_face import load_folder
 
 TEXTS = ["The dog sees the road 3 times.", "A cat, 47 trees!", "", "The lake paints the house  é"]
 
@@ -185,4 +186,4 @@ def test_missing_files_and_languages_are_named(folder, tmp_path):
 def test_a_bert_has_no_target_language(tmp_path):
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(ValueError, match="A bert model has no `target_language`. Received: 'fra'"):
-        zoo.conversion.hugging_face.load_folder(tmp_path, target_language="fra")
+        load_folder(tmp_path, target_language="fra")

@@ -46,6 +46,8 @@ def test_a_large_vocabulary_needs_more_than_sixteen_bits():
         def encode(self, texts):
             return [[69_999, 65_536] for _ in texts]
 
+        encode_targets = encode
+
     assert rows(encode_corpus(PAIRS[:2], Large()).source) == [[69_999, 65_536]] * 2
 
 

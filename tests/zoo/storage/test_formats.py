@@ -17,8 +17,19 @@ from zoo.storage.formats import parse_card
 FORMAT_1 = pathlib.Path(__file__).parents[2] / "fixtures" / "format_1"  # Cards and configurations of version 0.1.0.
 OLD = sorted(path.parent.relative_to(FORMAT_1).as_posix() for path in FORMAT_1.glob(f"*/*/{CARD}"))
 
-RENAMED = {"classification/sst2-small": {"labels": ["negative", "positive"]}}  # Since version 0.1.0.
+CHANGED = {  # Since version 0.1.0.
+    "classification/sst2-small": {"labels": ["negative", "positive"]},
+    "translation/multi30k-en-de": {
+        "alignment_heads": [],
+        "max_extra_tokens": 50,
+        "max_repeats": 4,
+        "placeholders": False,
+        "split_sentences": True,
+    },
+}
 ADDED = {"temperature": 1.0}  # Settings since then that change nothing at these values.
+
+SIZES = {"activation": "relu", "epsilon": 1e-6, "output_bias": False, "tree_crf": False}  # The same of models.
 
 
 @pytest.fixture
@@ -115,8 +126,8 @@ def test_checkpoints_of_format_1_are_read_as_those_of_today(tmp_path, name):
     raw = json.loads((folder / CARD).read_text("utf-8"))
     assert "format" not in raw and "card_sha256" not in raw, "the fixture is not of format 1"
     old, new = read_checkpoint(folder), read_checkpoint(find(name))
-    assert old.settings == read_settings(folder) and old.config == new.config
-    assert {**ADDED, **old.settings, **RENAMED.get(name, {})} == {**ADDED, **new.settings}
+    assert old.settings == read_settings(folder) and {**SIZES, **old.config} == {**SIZES, **new.config}
+    assert {**ADDED, **old.settings, **CHANGED.get(name, {})} == {**ADDED, **new.settings}
     decisive = {
         key: raw[key] for key in ("labels", "tags", "threshold", "max_tokens", "max_source_tokens") if key in raw
     }
