@@ -5,7 +5,7 @@ import os
 import pathlib
 
 from zoo.config import EncoderConfig
-from zoo.conversion.hugging_face import check_values, read_arrays, read_json
+from zoo.conversion.hugging_face import check_shapes, check_values, read_arrays, read_json
 from zoo.models.encoder_model import EncoderModel
 from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.storage.arrays import assign_arrays
@@ -92,12 +92,22 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEn
             f"{folder} has a vocabulary of {tokenizer.vocabulary_size} pieces for a model of "
             f"{config.vocabulary_size}. Use the files of one model."
         )
+    arrays = {name.removeprefix(f"{kind}."): array for name, array in given.items()}
+    blocks, layers = BLOCKS[kind]
+    (inner,) = (theirs for theirs, ours in layers.items() if ours == "feed_forward/inner_dense")
+    shapes = {
+        "embeddings.word_embeddings.weight": (config.vocabulary_size, config.hidden_dim),
+        "embeddings.position_embeddings.weight": (config.max_positions, config.hidden_dim),
+        f"{blocks}.{config.num_layers - 1}.{inner}.weight": (config.intermediate_dim, config.hidden_dim),
+    }
+    if config.num_segments:
+        shapes["embeddings.token_type_embeddings.weight"] = config.num_segments, config.hidden_dim
+    check_shapes(weights, arrays, shapes)
     rows, config = config.vocabulary_size, dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
     model = EncoderModel(config, dtype=dtype)
     model.build()
-    arrays = {}
+    given, arrays = arrays, {}
     for name, array in given.items():
-        name = name.removeprefix(f"{kind}.")
         if not name.startswith(_IGNORED):
             ours, transposed = _convert_name(name, kind, weights)
             arrays[ours] = array.T if transposed else array

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zoo.config import START_ID, ModelConfig
-from zoo.conversion.hugging_face import check_values, read_arrays, read_json
+from zoo.conversion.hugging_face import check_shapes, check_values, read_arrays, read_json
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import assign_arrays
 from zoo.text.marian_tokenizer import MarianTokenizer
@@ -56,9 +56,13 @@ def load_marian(folder: str | os.PathLike, target_language: str | None = None, d
     config = _config(folder, found)
     tokenizer, rows = _tokenizer(folder, found, target_language)
     config = ModelConfig(**config, vocabulary_size=tokenizer.vocabulary_size)
+    arrays, path = read_arrays(folder)
+    inner = config.intermediate_dim, config.hidden_dim
+    lasts = {"encoder": config.num_encoder_layers - 1, "decoder": config.num_decoder_layers - 1}
+    shapes = {f"model.{side}.layers.{last}.fc1.weight": inner for side, last in lasts.items()}
+    check_shapes(path, arrays, {"model.shared.weight": (found["vocab_size"], config.hidden_dim), **shapes})
     model = Seq2Seq(config, dtype=dtype)
     model.build()
-    arrays, path = read_arrays(folder)
     assign_arrays(model, _converted(arrays, path, rows, config.hidden_dim), str(path))
     card = {"name": folder.resolve().name, "source": "A Marian model from a Hugging Face folder"}
     languages = {

@@ -102,6 +102,21 @@ def read_arrays(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], pathl
     return {name: array.astype("float32") for name, array in arrays.items()}, path
 
 
+def check_shapes(path: os.PathLike, arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Checks some arrays before a model of the sizes in `config.json` is built, which may be larger than any memory.
+
+    Raises:
+        ValueError: If an array is missing, or of another shape than that of these sizes.
+    """
+    for name, shape in shapes.items():
+        found = arrays[name].shape if name in arrays else "none"
+        if found != shape:
+            raise ValueError(
+                f"{path} does not fit config.json: {name!r} must have shape {shape}. Received: {found}. Use the "
+                "files of one model."
+            )
+
+
 def _read_safetensors(path):
     try:
         return safetensors.numpy.load_file(path)

@@ -16,8 +16,8 @@ def write_hugging_face(predictor, folder: str | os.PathLike) -> None:
     """Writes the folder of a model that `transformers` loads.
 
     A translator becomes a `MarianMTModel` with a `MarianTokenizer`, an encoder of word pieces a `BertModel` with a
-    `BertTokenizer`. Heads are not written. Marian's layer normalization adds 1e-5 to variances, where the recipes of this
-    package add 1e-6. The token of the target language of a translator of several, `>>fra<<`, has to be typed there.
+    `BertTokenizer`. Heads are not written. Marian's layer normalization adds 1e-5 to variances, where the recipes of
+    this package add 1e-6. For a translator of several target languages, the token `>>fra<<` has to be typed there.
 
     Args:
         predictor: A `zoo.translation.predictor.Translator`, or an encoder, such as `zoo.load("encoder/minilm")`.

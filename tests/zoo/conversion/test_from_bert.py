@@ -207,6 +207,11 @@ def test_arrays_that_do_not_fit_are_named(tmp_path, change, message):
         ({"position_embedding_type": "relative_key"}, "position_embedding_type of absolute"),
         ({"is_decoder": True}, "is_decoder of False"),
         ({"vocab_size": 20}, "vocabulary of 23 pieces for a model of 20"),
+        ({"vocab_size": 2**40}, r"word_embeddings.weight' must have shape \(1099511627776, 12\)"),
+        ({"num_hidden_layers": 2**40}, "intermediate.dense.weight' must have shape .* Received: none"),
+        ({"intermediate_size": 2**40}, "intermediate.dense.weight' must have shape"),
+        ({"max_position_embeddings": 2**40}, "position_embeddings.weight' must have shape"),
+        ({"type_vocab_size": 2**40}, "token_type_embeddings.weight' must have shape"),
     ],
 )
 def test_other_architectures_are_refused(tmp_path, config, message):

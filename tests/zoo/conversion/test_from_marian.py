@@ -133,11 +133,14 @@ def test_fine_tuning_starts_from_the_logits(folder, tmp_path):
         ({"scale_embedding": False}, "scale_embedding"),
         ({"decoder_ffn_dim": 16}, "encoder_ffn_dim of 16. Received: encoder_ffn_dim=12"),
         ({"d_model": None}, "must have a whole number as d_model. Received: None"),
-        ({"d_model": 10}, r"has the shape \(8, 8\)"),
+        ({"d_model": 10}, r"'model.shared.weight' must have shape \(\d+, 10\)"),
+        ({"d_model": 2**40, "encoder_ffn_dim": 2**40, "decoder_ffn_dim": 2**40}, "'model.shared.weight' must have"),
+        ({"encoder_ffn_dim": 2**40, "decoder_ffn_dim": 2**40}, "encoder.layers.1.fc1.weight' must have shape"),
+        ({"decoder_layers": 2**40}, "decoder.layers.1099511627775.fc1.weight' must have shape .* Received: none"),
         ({"vocab_size": 9}, "ids from 0 to 9 - 1"),
         ({"pad_token_id": None}, "which token is pad"),
         ({"eos_token_id": 10_000}, "which token is end: 10000"),
-        ({"encoder_layers": 3}, "Missing arrays: encoder/block_2"),
+        ({"encoder_layers": 3}, "encoder.layers.2.fc1.weight' must have shape"),
     ],
 )
 def test_other_models_are_refused(tmp_path, config, message):
