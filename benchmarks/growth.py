@@ -24,7 +24,7 @@ from zoo.corpora.sharded_corpus import prepare_corpus
 from zoo.extras import exit_without
 from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.training.optimizers import make_loss
 from zoo.training_config import TrainingConfig
 from zoo.translation.predictor import Translator

@@ -2,7 +2,7 @@
 
 import random
 
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 
 ENGLISH, GERMAN = ("the small dog sees a large house and", "der kleine Hund sieht ein großes Haus")
 WORDS = f"{ENGLISH} {GERMAN}".split()

@@ -92,6 +92,30 @@ class EncoderConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
+class LanguageModelConfig(TransformerConfig):
+    """Configures a decoder-only Transformer, whose embedding table serves input and output.
+
+    Args:
+        num_layers: Blocks N.
+        architecture: "llama": rotary positions, RMS normalization, gated feed-forward layers (Touvron et al. 2023);
+            "gpt2": learned positions, layer normalization (Radford et al. 2019).
+        max_positions: Rows of the table of learned positions; 0 for rotary ones, which have no limit.
+    """
+
+    num_layers: int = positive(6)
+    architecture: str = choice("llama", "gpt2")
+    max_positions: int = zero_or_more(0)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if (self.architecture == "gpt2") != bool(self.max_positions):
+            raise ValueError(
+                '`max_positions` must be positive for the architecture "gpt2", and 0 for "llama". Received: '
+                f"architecture={self.architecture!r}, max_positions={self.max_positions}. Change one of both."
+            )
+
+
+@dataclass(frozen=True)
 class ClassifierConfig(EncoderConfig):
     """Configures an encoder that predicts one class for each text.
 

@@ -68,6 +68,7 @@ class TrainingConfig(CheckedConfig):
         case_markup: Whether a vocabulary learned from the corpus encodes words in capitals as small letters between
             markers (`zoo.text.case_markup`).
         split_digits: Whether the pieces of a vocabulary learned from the corpus contain no more than one digit.
+        pieces: Of a vocabulary learned from the corpus: "subwords", "characters" or "bytes".
         augment: Shares of the pairs that are changed at random, for translation.
         placeholders: Whether a translator reads and writes placeholders for addresses, telephone numbers and codes, so
             that they are never changed (`zoo.text.placeholders`). It learns that from those that `augment.copies` adds.
@@ -112,6 +113,7 @@ class TrainingConfig(CheckedConfig):
     lowercase: bool = False
     case_markup: bool = False
     split_digits: bool = False
+    pieces: str = choice("subwords", "characters", "bytes")
     augment: AugmentConfig = AugmentConfig()
     placeholders: bool = False
     subword_dropout: float = rate(0.0)

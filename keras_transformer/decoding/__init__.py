@@ -4,8 +4,8 @@ from keras_transformer.decoding.beam_search import beam_search, length_penalty, 
 from keras_transformer.decoding.constraints import constrained
 from keras_transformer.decoding.greedy import greedy_search
 from keras_transformer.decoding.hypotheses import Hypotheses, PerSentence, PerStep
-from keras_transformer.decoding.repetition import count_repeats
-from keras_transformer.decoding.sampling import sample
+from keras_transformer.decoding.repetition import count_repeats, with_repetition_penalty
+from keras_transformer.decoding.sampling import sample, sample_steps
 
 __all__ = [
     "Hypotheses",
@@ -18,4 +18,6 @@ __all__ = [
     "length_penalty",
     "repeat_rows",
     "sample",
+    "sample_steps",
+    "with_repetition_penalty",
 ]

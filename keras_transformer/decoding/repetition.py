@@ -1,8 +1,10 @@
-"""Loops of a search: the same n-gram over and over."""
+"""Repetition in a search: loops of the same n-gram, and a penalty on tokens that have occurred."""
 
 from typing import Any
 
 from keras import ops
+
+from keras_transformer.decoding.hypotheses import Step
 
 LONGEST = 8
 """Maximum number of tokens of the n-grams that are looked at."""
@@ -57,3 +59,35 @@ def count_repeats(ids: Any, pad_id: int = 0) -> Any:
         broken = ops.max(ops.where(ops.logical_and(until, ops.logical_not(same)[:, None, :]), steps, -1), axis=-1)
         most = ops.maximum(most, 1 + ops.max(steps - broken, axis=-1) // n)
     return most
+
+
+def with_repetition_penalty(step: Step, state: Any, penalty: float, seen: Any) -> tuple[Step, Any]:
+    """Returns a step function and its initial state that make tokens less probable that have occurred.
+
+        z_v <- z_v / penalty if z_v > 0, else z_v * penalty,  for each token v that has occurred
+
+    (Keskar et al. 2019, section 4.1, with the product for negative logits that is usual since.) Every search of
+    `keras_transformer.decoding` takes them instead of the originals; its log-probabilities are those of the changed
+    logits.
+    Axes: rows are B sentences times K beams, V vocabulary.
+
+    Args:
+        step, state: As for the search; see `decoding/hypotheses.py`.
+        penalty: 1 for none; usually up to 1.5.
+        seen: Boolean `[rows, V]`, True at tokens that have occurred before the first step, such as those of a prompt.
+
+    Raises:
+        ValueError: If `penalty` is not positive.
+    """
+    if not penalty > 0:
+        raise ValueError(f"`penalty` must be positive. Received: penalty={penalty}. Use 1 for none.")
+
+    def penalized_step(token_ids, states, index):
+        own, seen = states
+        logits, own = step(token_ids, own, index)
+        here = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), ops.cast(token_ids, "int32")[:, None])
+        seen, logits = ops.logical_or(seen, here), ops.cast(logits, "float32")
+        changed = ops.where(logits > 0, logits / penalty, logits * penalty)
+        return ops.where(seen, changed, logits), (own, seen)
+
+    return penalized_step, (state, seen)

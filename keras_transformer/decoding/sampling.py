@@ -1,6 +1,7 @@
 """Sampling from a model: temperature, top-k and top-p."""
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import keras
@@ -76,6 +77,62 @@ def sample(
 
     special = {"start_id": start_id, "end_id": end_id, "pad_id": pad_id}
     return path.follow(step, state, choose, limits, width, max_repeats=max_repeats, **special)
+
+
+def sample_steps(
+    step: Step,
+    state: Any,
+    token_ids: Any,
+    index: Any,
+    uniforms: Any,
+    *,
+    never: Collection[int] = (),
+    temperature: float = 1.0,
+    top_k: int = 0,
+    top_p: float = 1.0,
+) -> tuple[Any, Any]:
+    """Samples the next k tokens of every row, whatever they are, and returns the state to go on from.
+
+    For callers that show a text while it grows, or end it by a rule of their own; see `sample` for whole sequences.
+    The steps are as in `sample`: if it gives a row with the same random numbers more than k tokens, these are the
+    first.
+    Axes: B rows, V vocabulary.
+
+    Args:
+        step: `step(token_ids [B], state, index) -> (logits [B, V], state)`; see `decoding/hypotheses.py`. Its state
+            has room for k steps.
+        state: Nest of tensors.
+        token_ids: Integers `[B]`, the last token of each row.
+        index: Integer scalar, the steps that are written in the state.
+        uniforms: Floats `[k, B]` in [0, 1), the random numbers.
+        never: Tokens that are never chosen.
+        temperature: As in `sample`, or 0 for the most probable tokens.
+        top_k, top_p: As in `sample`.
+
+    Returns:
+        Int32 `[B, k]`, and the state after the last step.
+
+    Raises:
+        ValueError: If an argument does not fit.
+    """
+    _check(temperature or 1.0, top_k, top_p, None, uniforms)
+    count = ops.shape(uniforms)[0]
+    token_ids = ops.cast(token_ids, "int32")
+
+    def body(i, token_ids, state, found):
+        logits, state = hypotheses.call_step(step, token_ids, state, index + i, 0, None)
+        logits = candidates.rule_out(logits, {*never})
+        if temperature:
+            token_ids = _draw(logits, ops.take(uniforms, i, axis=0), temperature, top_k, top_p)
+        else:
+            token_ids = ops.argmax(logits, axis=-1)
+        token_ids = ops.cast(token_ids, "int32")
+        return i + 1, token_ids, state, hypotheses.write_token(found, token_ids, i)
+
+    found = ops.zeros((ops.shape(token_ids)[0], count), "int32")
+    start = ops.convert_to_tensor(0, "int32"), token_ids, state, found
+    _, _, state, found = ops.while_loop(lambda i, *_: i < count, body, start)
+    return found, state
 
 
 def _draw(logits, uniform, temperature, top_k, top_p):

@@ -19,6 +19,7 @@ class PositionalEncoding(keras.layers.Layer):
     Call arguments:
         inputs: Float `[B, T, D]`, D even; its mask is kept.
         start_index: Integer scalar, the position of the first step, such as the number of cached steps in decoding.
+        positions: Integers `[T]` or `[B, T]`, the positions of the steps, instead of `start_index`.
 
     Returns:
         Float `[B, T, D]`.
@@ -34,9 +35,10 @@ class PositionalEncoding(keras.layers.Layer):
     def build(self, inputs_shape):
         self.built = True
 
-    def call(self, inputs, start_index=0):
+    def call(self, inputs, start_index=0, positions=None):
         check_dense(inputs)
-        positions = ops.arange(sizes(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")
+        if positions is None:
+            positions = ops.arange(sizes(inputs)[1], dtype="int32") + ops.cast(start_index, "int32")
         encoding, outputs = self._encode(positions, inputs.shape[-1]), at_least_float32(inputs)
         return keep_sizes(ops.cast(outputs + ops.cast(encoding, outputs.dtype), inputs.dtype), inputs)
 
@@ -60,11 +62,11 @@ class LearnedPositionalEncoding(PositionalEncoding):
 
     Call arguments:
         inputs: Float `[B, T, D]` with T at most `max_length`; its mask is kept.
-        start_index: Integer scalar, the position of the first step.
+        start_index, positions: As for `PositionalEncoding`.
 
     Raises:
         ValueError: If D is unknown, `inputs` is a ragged tensor, a known T is longer than the table, or an eager call
-            has a position past its end. A TensorFlow graph fails with `InvalidArgumentError` then; under XLA and in
+            has a position past its end, which is not checked of `positions`. A TensorFlow graph fails with `InvalidArgumentError` then; under XLA and in
             compiled calls on JAX such positions get the last row. `keras_transformer.set_value_checks(False)` turns the
             checks at run time off.
     """
@@ -88,13 +90,13 @@ class LearnedPositionalEncoding(PositionalEncoding):
             initializer=self.embeddings_initializer,
         )
 
-    def call(self, inputs, start_index=0):
+    def call(self, inputs, start_index=0, positions=None):
         check_dense(inputs)
         self._check_steps(inputs.shape)
         steps = sizes(inputs)[1]
-        if not (isinstance(steps, int) and isinstance(start_index, int) and start_index == 0):
+        if positions is None and not (isinstance(steps, int) and isinstance(start_index, int) and start_index == 0):
             start_index = check_positions(start_index, steps, self.max_length)
-        return super().call(inputs, start_index)
+        return super().call(inputs, start_index, positions)
 
     def compute_output_shape(self, inputs_shape):
         self._check_steps(inputs_shape)

@@ -36,7 +36,7 @@ def corpus():
 @pytest.fixture(scope="session")
 def tokenizer(corpus):
     """Returns the vocabulary of the artificial languages: their words and single bytes."""
-    from zoo.text.tokenizer import train_tokenizer
+    from zoo.text.tokenizer_training import train_tokenizer
 
     return train_tokenizer((text for pair in corpus.train for text in pair), 400)
 

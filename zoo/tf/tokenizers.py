@@ -74,6 +74,7 @@ class GraphTokenizer(SourceTokenizer):
         self._line_feed = processor.piece_to_id("<0x0A>")
         pieces = [processor.id_to_piece(i) for i in range(processor.vocab_size())]
         self._begins_word = [piece.startswith("\u2581") for piece in pieces]
+        self._prefix = r"\A\n" if tokenizer.whole_texts else r"\A\n ?"
         self._marker = pieces.index(BEGIN_PIECE) if tokenizer.case_markup else None
 
     def encode(self, texts: tf.Tensor) -> tf.RaggedTensor:
@@ -99,5 +100,5 @@ class GraphTokenizer(SourceTokenizer):
         # This detokenizer, unlike sentencepiece itself, removes all leading spaces; a leading line feed prevents that.
         guards = tf.fill([ids.nrows(), 1], tf.constant(self._line_feed, ids.dtype))
         texts = self._subwords().detokenize(tf.concat([guards, ids], axis=1))
-        texts = tf.strings.regex_replace(texts, r"\A\n ?", "")
+        texts = tf.strings.regex_replace(texts, self._prefix, "")
         return texts if self._marker is None else restore_capitals(texts)

@@ -17,7 +17,7 @@ from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
 from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays, write_atomically
 from zoo.storage.lock import folder_lock
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 from zoo.training import planning
 from zoo.training.finishing import finished_steps
@@ -36,6 +36,7 @@ class TrainingData(NamedTuple):
         texts: Function that returns the texts to learn a vocabulary from.
         sizes: Fields of the model's configuration that follow from the data, such as the number of classes.
         arguments: Arguments of the predictor that follow from the data, such as the names of classes.
+        vocabulary: Further arguments of `zoo.text.tokenizer_training.train_tokenizer`.
     """
 
     train: Any
@@ -43,6 +44,7 @@ class TrainingData(NamedTuple):
     texts: Callable[[], Iterable[str]]
     sizes: Mapping[str, int] = {}
     arguments: Mapping[str, Any] = {}
+    vocabulary: Mapping[str, Any] = {}
 
     @property
     def dev_size(self) -> int:
@@ -164,13 +166,13 @@ def write_recipe(folder: pathlib.Path, recipe: Recipe) -> None:
 def run_vocabulary(
     folder: pathlib.Path,
     tokenizer: Vocabulary | None,
-    texts: Callable[[], Iterable[str]],
+    data: TrainingData,
     recipe: Recipe,
     workers: Workers = SINGLE_PROCESS,
 ) -> Vocabulary:
     """Returns the vocabulary of a training run.
 
-    It is the one that the run was started with, else `tokenizer`, else one learned from `texts()`. All workers get that
+    It is the one that the run was started with, else `tokenizer`, else one learned from `data.texts()`. All workers get that
     of the chief.
 
     Raises:
@@ -179,12 +181,12 @@ def run_vocabulary(
     """
 
     def make():
-        return None, {"model": np.frombuffer(_vocabulary(folder, tokenizer, texts, recipe).model, "uint8")}
+        return None, {"model": np.frombuffer(_vocabulary(folder, tokenizer, data, recipe).model, "uint8")}
 
     return read_vocabulary(workers.broadcast(make)[1]["model"].tobytes())
 
 
-def _vocabulary(folder, tokenizer, texts, recipe):
+def _vocabulary(folder, tokenizer, data, recipe):
     path = folder / "vocabulary.model"
     if path.exists():
         started = read_vocabulary(path.read_bytes())
@@ -195,8 +197,9 @@ def _vocabulary(folder, tokenizer, texts, recipe):
             )
         return started
     if tokenizer is None:
-        options = {name: getattr(recipe.training, name) for name in ("lowercase", "case_markup", "split_digits")}
-        tokenizer = train_tokenizer(texts(), recipe.model.vocabulary_size, **options)
+        names = "lowercase", "case_markup", "split_digits", "pieces"
+        options = {**{name: getattr(recipe.training, name) for name in names}, **data.vocabulary}
+        tokenizer = train_tokenizer(data.texts(), recipe.model.vocabulary_size, **options)
     for name in ("lowercase", "case_markup"):
         if getattr(recipe.training, name) and not getattr(tokenizer, name, False):
             raise ValueError(

@@ -158,7 +158,7 @@ class Task:
         workers = current_workers(strategy)
         tokenizer = self.given_vocabulary(train, tokenizer) or (initial and initial.tokenizer)
         folder = prepare_folder(folder, recipe, workers)
-        vocabulary = run_vocabulary(folder, tokenizer, data.texts, recipe, workers)
+        vocabulary = run_vocabulary(folder, tokenizer, data, recipe, workers)
         run = Run(recipe, data, vocabulary, folder, initial, log)
         run.recipe = dataclasses.replace(recipe, model=self.model_config(run))
         check_model(folder, run.config)

@@ -142,7 +142,7 @@ class TranslationCommands(TaskCommands):
 
     def run_vocabulary(self, options) -> None:
         """Learns a joint vocabulary from a parallel corpus."""
-        from zoo.text.tokenizer import train_tokenizer
+        from zoo.text.tokenizer_training import train_tokenizer
 
         pairs = self.read(options)
         texts = (text for pair in pairs for text in pair)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.classification.predictor import TextClassifier
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 
 TEXTS = ["te lo sol", "nok", "", "fris " * 40, "🙂 sol", " ", "pana kir ute bim drum", "mira\nte"]
 

@@ -15,7 +15,7 @@ from zoo.conversion.to_hugging_face import write_hugging_face
 from zoo.models.encoder_model import EncoderModel
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.sentence_encoder import SentenceEncoder
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 from zoo.translation.predictor import Translator
 

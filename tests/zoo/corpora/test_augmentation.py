@@ -12,7 +12,7 @@ from zoo.corpora.augmentation import AugmentedPairs
 from zoo.corpora.batching import BatchStream
 from zoo.corpora.sampled_corpus import SampledCorpus
 from zoo.text.placeholders import placeholder
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.training_config import AugmentConfig
 
 NOUNS = {"dog": "Hund", "cat": "Katze", "house": "Haus", "tree": "Baum", "road": "Weg", "lake": "See"}

@@ -6,7 +6,7 @@ import pytest
 from zoo.corpora import encoded_corpus
 from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus
 from zoo.corpora.sampled_corpus import SampledCorpus
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 PAIRS = [(" ".join(WORDS[: i % 11 + 1]), " ".join(WORDS[i % 7 :])) for i in range(83)]

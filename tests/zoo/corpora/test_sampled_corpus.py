@@ -8,7 +8,7 @@ import pytest
 
 from zoo.corpora.batching import BatchStream
 from zoo.corpora.sampled_corpus import SampledCorpus
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 
 PAIRS = [(f"one two {i}", f"eins zwei {i}") for i in range(60)]
 TOKENIZER = train_tokenizer((text for pair in PAIRS for text in pair), 320)

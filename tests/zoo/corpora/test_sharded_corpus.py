@@ -15,7 +15,7 @@ import pytest
 from zoo.corpora.batching import token_batches
 from zoo.corpora.encoded_corpus import encode_corpus
 from zoo.corpora.sharded_corpus import ShardedCorpus, prepare_corpus
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.translation import __main__ as translation
 
 WORDS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]

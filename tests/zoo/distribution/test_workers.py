@@ -17,7 +17,7 @@ from zoo.distribution.cluster import read_cluster
 from zoo.distribution.exiting import WorkerFailure
 from zoo.distribution.workers import Workers, lost_worker_errors
 from zoo.training.micro_batches import local_shares, micro_batches
-from zoo.training.runs import prepare_folder, run_vocabulary
+from zoo.training.runs import TrainingData, prepare_folder, run_vocabulary
 from zoo.translation.recipes import RECIPES
 
 
@@ -99,7 +99,8 @@ def test_one_folder_and_one_vocabulary(tmp_path):
 
     def run(workers):
         folder = prepare_folder(tmp_path / "run", RECIPES["tiny"], workers)
-        return folder, run_vocabulary(folder, None, lambda: texts[workers.index], RECIPES["tiny"], workers)
+        data = TrainingData(None, [], lambda: texts[workers.index])
+        return folder, run_vocabulary(folder, None, data, RECIPES["tiny"], workers)
 
     (folder, chief), (own, other) = together(2, run)
     assert folder == tmp_path / "run" and own != folder and own.exists()

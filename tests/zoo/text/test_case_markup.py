@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from small_vocabulary import WORDS
 
 from zoo.text.case_markup import BEGIN, END, capitals, mark_capitals, restore_capitals
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 
 CORPUS = [f"{a} {b} {c}." for a in WORDS for b in WORDS[::3] for c in WORDS[::5]]
 PYTHON = train_tokenizer([*CORPUS, *map(str.upper, CORPUS[::10])], 500, case_markup=True, split_digits=True)

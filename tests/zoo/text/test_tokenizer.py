@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sentencepiece import sentencepiece_model_pb2
 
-from zoo.text.tokenizer import Tokenizer, train_tokenizer
+from zoo.text.tokenizer import Tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 
 WORDS = [
     "the",

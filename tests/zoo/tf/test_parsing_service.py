@@ -15,7 +15,7 @@ from zoo.parsing.linear import Symbols
 from zoo.parsing.linear_parser import LinearParser
 from zoo.parsing.predictor import TreeParser
 from zoo.parsing.trees import to_brackets
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.tf.parsing_service import best_trees
 
 SENTENCES = [

@@ -14,7 +14,7 @@ from zoo.labelling.predictor import WordTagger
 from zoo.models.classifier import Classifier
 from zoo.models.tagger import Tagger
 from zoo.serving.predictor import CARD
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")

@@ -15,7 +15,7 @@ from small_vocabulary import TOKENIZER as PYTHON
 from small_vocabulary import WORDS
 
 from zoo.corpora.batching import source_batch
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 
 tokenizers = pytest.importorskip("zoo.tf.tokenizers", reason="tensorflow-text is not installed", exc_type=ImportError)
 

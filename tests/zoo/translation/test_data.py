@@ -8,7 +8,7 @@ import pytest
 
 from zoo.corpora.encoded_corpus import encode_corpus
 from zoo.corpora.reading import read_lines
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.translation.data import ParallelText, open_pairs
 
 SOURCE = b"one\n\ntwo words\n  \nfour\nb\xffd\nlast"

@@ -7,7 +7,7 @@ from keras import ops
 
 from zoo.models.ensemble import Seq2SeqEnsemble
 from zoo.models.seq2seq import Seq2Seq
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.translation import distillation
 from zoo.translation.__main__ import main
 from zoo.translation.distillation import distill

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zoo.storage.arrays import named_arrays
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 from zoo.translation import task
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from keras import ops
 
 from keras_transformer.decoding import Hypotheses, beam_search
-from zoo.text.tokenizer import SMALLEST_VOCABULARY, train_tokenizer
+from zoo.text.tokenizer_training import SMALLEST_VOCABULARY, train_tokenizer
 from zoo.translation import searches
 from zoo.translation.search_options import search_options
 from zoo.translation.searches import most_kept

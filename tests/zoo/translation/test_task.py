@@ -13,7 +13,8 @@ from zoo.config_values import from_dict, to_dict
 from zoo.corpora.encoded_corpus import encode_corpus
 from zoo.corpora.sharded_corpus import prepare_corpus
 from zoo.storage.arrays import load_arrays, named_arrays
-from zoo.text.tokenizer import Tokenizer, train_tokenizer
+from zoo.text.tokenizer import Tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.training.runs import Run, TrainingData, prepare_folder
 from zoo.translation import task
 from zoo.translation.task import Translation

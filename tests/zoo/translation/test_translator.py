@@ -11,7 +11,7 @@ from keras_transformer.training import TokenCrossEntropy
 from zoo.config import END_ID, START_ID
 from zoo.corpora.batching import source_batch
 from zoo.storage.arrays import named_arrays
-from zoo.text.tokenizer import train_tokenizer
+from zoo.text.tokenizer_training import train_tokenizer
 from zoo.translation.predictor import Translator
 from zoo.translation.segments import split_text
 

@@ -1,0 +1,225 @@
+"""The predictor of language models: generates texts and scores them."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer.decoding import PerSentence, sample_steps, with_repetition_penalty
+from keras_transformer.ops.cache import KVCache
+from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID, LanguageModelConfig
+from zoo.corpora.batching import length_sorted_chunks
+from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.packed_corpus import PackedCorpus
+from zoo.language_modelling.generation import GenerationOptions, GrowingText
+from zoo.language_modelling.scoring import scored_windows
+from zoo.models.language_model import LanguageModel
+from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
+from zoo.text.checks import check_texts
+from zoo.text.tokenizer import Tokenizer
+
+_CHUNK = 16  # Steps between two looks at the texts.
+_PAST = 8192  # Tokens of all prompts and texts of a batch.
+
+
+class TextGenerator(Predictor):
+    """Generates and scores texts with a `zoo.models.language_model.LanguageModel`.
+
+    Args:
+        model: The model.
+        tokenizer: Its vocabulary.
+        max_tokens: Tokens that the model has been trained to see at a time, its context.
+        documents: Whether it was trained on several documents, each after an end token, and so knows where one begins
+            and ends.
+        card: As for `Predictor`.
+    """
+
+    task, model_class, config_class = "language_modelling", LanguageModel, LanguageModelConfig
+    settings = ("max_tokens", "documents")
+
+    def __init__(
+        self,
+        model: LanguageModel,
+        tokenizer: Tokenizer,
+        card: dict | None = None,
+        max_tokens: int = 256,
+        documents: bool = True,
+    ):
+        super().__init__(model, tokenizer, card)
+        if model.config.vocabulary_size != tokenizer.vocabulary_size:
+            raise ValueError(
+                f"The vocabulary must have the size of the model, {model.config.vocabulary_size}. Received: "
+                f"{tokenizer.vocabulary_size} tokens. Use that of the same training run."
+            )
+        self.max_tokens, self.documents = max_tokens, documents
+
+    def generate(
+        self, prompts: Sequence[str], *, seed: int = 0, progress: Progress = None, **options: Any
+    ) -> list[str]:
+        """Continues prompts; returns the new texts, without the prompts.
+
+        A text depends on its prompt, the options, the seed and its place among the prompts, not on the other prompts.
+        Of a prompt that is longer than the context of the model, the end is read.
+
+        Args:
+            prompts: List of strings; an empty one begins a document.
+            seed: Integer; the same one gives the same texts.
+            progress: Called with the number of texts done since the last call.
+            options: Fields of `GenerationOptions`, such as `max_tokens=100, temperature=0.8, stop=["\\n\\n"]`.
+
+        Raises:
+            ValueError: If `prompts` is not a list of strings, or an option is not valid.
+        """
+        texts = [None] * len(prompts)
+        for numbers, growing in self._growing(check_texts(prompts), GenerationOptions(**options), seed):
+            if all(text.done for text in growing):
+                for number, text in zip(numbers, growing):
+                    texts[number] = text.text
+                if progress is not None:
+                    progress(len(numbers))
+        return texts
+
+    def stream(self, prompt: str, *, seed: int = 0, **options: Any) -> Iterator[str]:
+        """Yields the text after a prompt in parts, as they are generated; arguments are those of `generate`."""
+        for _, (text,) in self._growing(check_texts([prompt]), GenerationOptions(**options), seed):
+            yield text.new_text()
+
+    def log_probs(self, texts: Iterable[str], stride: int | None = None, progress: Progress = None) -> np.ndarray:
+        """Computes the log-probability of each token of each text but the first, float32 `[N]`, in nats.
+
+        If the model knows documents, the first token has a probability, too, and so has the end of each text.
+
+        Args:
+            texts: Documents.
+            stride: Texts longer than the context are read in windows that begin every `stride` tokens, by default half
+                of the context; see `zoo.language_modelling.scoring.scored_windows`.
+            progress: Called with the number of windows done since the last call.
+        """
+        return np.concatenate([[], *self.window_log_probs(texts, stride, progress)]).astype("float32")
+
+    def window_log_probs(
+        self, texts: Iterable[str], stride: int | None = None, progress: Progress = None
+    ) -> list[np.ndarray]:
+        """Computes what `log_probs` does; returns an array for each window."""
+        width = self.max_tokens
+        inputs, labels = scored_windows(self.encode_documents(texts), width, stride or max(1, width // 2))
+        found = [None] * len(inputs.lengths)
+        for chunk in length_sorted_chunks(inputs.lengths, 16_384):
+            steps = self.rounded(int(inputs.lengths[chunk].max()), MIN_WIDTH)
+            wanted = labels.padded(chunk, steps, NO_LABEL)
+            values = self.compiled(self._log_probs)(inputs.padded(chunk, steps), np.maximum(wanted, 0))
+            values = ops.convert_to_numpy(values)
+            for row, number in enumerate(chunk):
+                found[number] = values[row][wanted[row] != NO_LABEL]
+            if progress is not None:
+                progress(len(chunk))
+        return found
+
+    def encode_documents(self, texts: Iterable[str]) -> list[list[int]]:
+        """Encodes documents, with an end token before and behind if the model knows documents."""
+        rows = self.tokenizer.encode([*texts])
+        return [[END_ID, *row, END_ID] for row in rows] if self.documents else rows
+
+    def encode_examples(self, texts: Sequence[str]) -> PackedCorpus:
+        """Encodes documents as rows of tokens and the tokens that follow; see `Predictor.examples`."""
+        return pack(self.encode_documents(check_texts(texts)), self.max_tokens, self.documents, 0)
+
+    def encode_prompt(self, prompt: str) -> list[int]:
+        """Encodes a prompt, at least one token; of a long one the end."""
+        ids = self.tokenizer.encode([prompt])[0]
+        begin = [END_ID] if self.documents else [] if ids else self.tokenizer.encode(["\n"])[0]
+        return [*begin, *ids][-self.max_tokens :]
+
+    def _growing(self, prompts, options, seed):
+        """Yields (numbers of prompts, their growing texts) after every few steps, batch by batch."""
+        rows = [self.encode_prompt(prompt) for prompt in prompts]
+        self._check_length(rows, options)
+        lengths = [len(row) + options.max_tokens for row in rows]
+        for numbers in length_sorted_chunks(lengths, max(_PAST, max(lengths, default=1))):
+            batch = [rows[number] for number in numbers]
+            uniforms = [np.random.default_rng([seed, number]).random(options.max_tokens) for number in numbers]
+            end_id = END_ID if self.documents else None
+            growing = [GrowingText(self.tokenizer, row, options, end_id) for row in batch]
+            for tokens in self._chunks(batch, np.stack(uniforms, axis=1).astype("float32"), options):
+                for text, new in zip(growing, tokens.tolist()):
+                    text.append(new)
+                yield numbers, growing
+                if all(text.done for text in growing):
+                    break
+
+    def _chunks(self, rows, uniforms, options):
+        """Yields the next tokens of all rows, int `[B, k]`, for uniforms `[L, B]`."""
+        length, count = len(uniforms), len(rows)
+        width = self.rounded(max(2, *map(len, rows)), MIN_WIDTH)
+        fill = self.rounded(count) - count
+        prompts = np.zeros((count + fill, width), "int32")
+        for row, ids in zip(prompts, [*rows, *[rows[0]] * fill]):
+            row[width - len(ids) :] = ids
+        room = -(-length // _CHUNK) * _CHUNK
+        uniforms = np.pad(uniforms, [(0, room - length), (0, fill)])
+        tokens, *state = self.compiled(self._begin, length=room)(prompts)
+        advance = self.compiled(self._advance, penalty=options.repetition_penalty, **options.sampling())
+        for first in range(0, room, _CHUNK):
+            index = np.array(first, "int32")
+            found, *state = advance(tokens, index, uniforms[first : first + _CHUNK], *state)
+            tokens, found = found[:, -1], ops.convert_to_numpy(found)
+            yield found[:count, : length - first]
+
+    def _begin(self, prompts, *, length):
+        """Reads prompts `[B, P]`; returns their last tokens, those that occurred before, and the flat state."""
+        state, last = self.model.init_state(prompts, length, self.max_tokens)
+        size = self.model.config.vocabulary_size
+        seen = ops.any(ops.one_hot(prompts[:, :-1], size, dtype="bool"), axis=1)
+        return [last, seen, *keras.tree.flatten(state.tensors)]
+
+    def _advance(self, tokens, index, uniforms, seen, *flat, penalty, **options):
+        """Samples `[B, k]` tokens; returns them, and what `_begin` returns after the first."""
+        state = self._state(flat)
+        step, never = self.model.step_function(self.max_tokens), self.never
+        if penalty != 1:
+            step, state = with_repetition_penalty(step, state, penalty, seen)
+        found, state = sample_steps(step, state, tokens, index, uniforms, never=never, **options)
+        if penalty != 1:
+            state, seen = state
+        return [found, seen, *keras.tree.flatten(state.tensors)]
+
+    def _state(self, flat):
+        """Packs a flat state, whose sizes a graph may not know."""
+        config = self.model.config
+        head = config.hidden_dim // config.num_heads
+        pairs = [ops.reshape(part, (*ops.shape(part)[:2], head)) for part in flat[: 2 * config.num_layers]]
+        caches = tuple(KVCache(*pairs[i : i + 2]) for i in range(0, len(pairs), 2))
+        return PerSentence((caches, *flat[2 * config.num_layers :]))
+
+    @property
+    def never(self) -> set[int]:
+        """Tokens that are never generated."""
+        return {PAD_ID, UNKNOWN_ID, START_ID, *(() if self.documents else (END_ID,))}
+
+    def _log_probs(self, token_ids, labels):
+        logits = self.model({"token_ids": token_ids}, training=False)
+        log_probs = ops.log_softmax(ops.cast(logits, "float32"))
+        return ops.take_along_axis(log_probs, labels[..., None], axis=-1)[..., 0]
+
+    def _check_length(self, rows, options):
+        limit, longest = self.model.config.max_positions, max(map(len, rows), default=0) + options.max_tokens
+        if limit and longest > limit:
+            raise ValueError(
+                f"A prompt and its text must have at most {limit} tokens, the positions of the model. Received: "
+                f"{longest - options.max_tokens} and max_tokens={options.max_tokens}. Shorten one of both."
+            )
+
+
+def pack(documents: Sequence[Sequence[int]], width: int, framed: bool, seed: int) -> PackedCorpus:
+    """Packs documents into rows of at most `width` tokens, those with end tokens before and behind if `framed`.
+
+    Raises:
+        ValueError: If there are fewer than two tokens.
+    """
+    ids = [document[1 if framed and i else 0 :] for i, document in enumerate(documents)]  # One end token between two.
+    stream = np.concatenate([np.asarray(row, "int32") for row in ids]) if ids else np.zeros(0, "int32")
+    if len(stream) < 2:
+        raise ValueError(f"A language model needs texts of at least two tokens. Received: {len(stream)}. Add texts.")
+    return PackedCorpus(stream, min(width, len(stream) - 1), seed, END_ID if framed else None)

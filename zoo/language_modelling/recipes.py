@@ -1,0 +1,50 @@
+"""Named recipes for language models."""
+
+from dataclasses import replace
+
+from zoo.config import LanguageModelConfig, Recipe, TrainingConfig
+
+_SIZES = dict(hidden_dim=128, num_layers=4, num_heads=4, intermediate_dim=344, activation="swish", normalize_first=True)
+_SCHEDULE = dict(steps=2000, warmup_steps=100, cooldown_steps=1800, peak_learning_rate=4e-3, evaluate_every=500)
+_CHARACTERS = dict(label_smoothing=0.0, average=1, score="loss", pieces="characters")
+
+SMALL = Recipe(
+    LanguageModelConfig(**_SIZES, dropout=0.0),
+    TrainingConfig(**_SCHEDULE, **_CHARACTERS, batch_tokens=768, max_tokens=64),
+    source="Ours: Llama's blocks (Touvron et al. 2023) at the sizes of nanoGPT's setting for a CPU, 768 characters a step",
+)
+NANOGPT = replace(
+    SMALL,
+    model=replace(
+        SMALL.model, architecture="gpt2", max_positions=64, intermediate_dim=512, activation="gelu", epsilon=1e-5
+    ),
+    training=replace(SMALL.training, peak_learning_rate=1e-3),
+    source="nanoGPT's setting for a CPU (Karpathy 2022), with our schedule",
+)
+BASE = Recipe(
+    LanguageModelConfig(
+        hidden_dim=224,
+        num_layers=6,
+        num_heads=7,
+        intermediate_dim=512,
+        activation="swish",
+        normalize_first=True,
+        dropout=0.2,
+    ),
+    TrainingConfig(
+        **{**_SCHEDULE, "evaluate_every": 250},
+        **_CHARACTERS,
+        batch_tokens=16_384,
+        max_tokens=256,
+        precision="mixed_bfloat16",
+    ),
+    source="Ours: some million characters on a CPU",
+)
+SUBWORDS = replace(
+    BASE,
+    model=replace(BASE.model, dropout=0.1),
+    training=replace(BASE.training, pieces="subwords"),
+    source="Ours: the same with byte-pair subwords, for some million words",
+)
+
+RECIPES = {"small": SMALL, "nanogpt": NANOGPT, "base": BASE, "subwords": SUBWORDS}

@@ -1,0 +1,86 @@
+"""The task of predicting the next token of plain texts."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.config import LanguageModelConfig
+from zoo.language_modelling.predictor import TextGenerator, pack
+from zoo.language_modelling.scoring import bits_per_character
+from zoo.training import fine_tuning
+from zoo.training.scores import bootstrap_scores
+from zoo.training.tasks import Evaluation, Task, TrainingData
+
+
+class LanguageModelling(Task):
+    """Trains and evaluates language models. Corpora are iterables of documents, such as
+    `zoo.language_modelling.data.open_documents` returns.
+
+    With one document, rows are parts of it. With several, each begins and ends with an end token, rows hold parts of
+    several, and no token sees another document.
+    """
+
+    predictor_class = TextGenerator
+    scores = {"loss": "loss"}
+    unused = ("augment", "placeholders", "case_markup", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+
+    def check(self, recipe, initial):
+        super().check(recipe, initial)
+        if not isinstance(initial, TextGenerator | None):
+            raise ValueError(
+                f"`initial` must be a language model. Received: {type(initial).__name__}. Load a language model."
+            )
+
+    def read(self, recipe, train, dev, log):
+        texts, count = [*dev], sum(1 for _ in train)
+        if not (texts and count):
+            raise ValueError(
+                "There must be training texts, and dev texts to select the best checkpoint. Received: none in one of "
+                "the corpora. Check the files."
+            )
+        arguments = {"documents": count > 1}
+
+        def lines():
+            return (line for text in train for line in text.splitlines(keepends=True))
+
+        return TrainingData(train, texts, lines, arguments=arguments, vocabulary={"whole_texts": True})
+
+    def model_config(self, run):
+        config = fine_tuning.copy_config(run.initial, run.config, LanguageModelConfig)
+        return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size)
+
+    def encode(self, run, tokenizer):
+        framed = run.data.arguments["documents"]
+        rows = tokenizer.encode([*run.data.train])
+        documents = [[tokenizer.end_id, *row, tokenizer.end_id] for row in rows] if framed else rows
+        corpus = pack(documents, run.max_tokens, framed, run.settings.seed)
+        run.log(f"train: {len(rows):,} documents, {len(corpus.ids):,} tokens")
+        return corpus
+
+    def examples(self, predictor, data):
+        return [*data]
+
+    def score(self, predictor, examples, resamples=0, progress=None, stride=None):
+        """Computes loss, perplexity, bits per character and accuracy; the bootstrap resamples windows.
+
+        `stride` is that of `TextGenerator.log_probs`: by default each token has at least half of the context.
+        """
+        windows = predictor.window_log_probs(examples, stride, progress)
+        if not sum(map(len, windows)):
+            raise ValueError("There must be a text of two tokens to evaluate on. Received: none. Check the file.")
+        nats, tokens = np.array([-window.sum() for window in windows]), np.array([*map(len, windows)])
+        characters = sum(map(len, examples)) * tokens / tokens.sum()  # About those of each window.
+
+        def values(rows):
+            loss = nats[rows].sum() / tokens[rows].sum()
+            bits = bits_per_character(nats[rows].sum(), characters[rows].sum())
+            return [loss, np.exp(loss), bits]
+
+        signature = f"tokens:{tokens.sum()}|context:{predictor.max_tokens}|stride:{stride or predictor.max_tokens // 2}"
+        names = "nats per token", "perplexity", "bits per character"
+        scores = bootstrap_scores(dict.fromkeys(names, signature), values, len(windows), resamples)
+        return Evaluation(scores, None, None, float(nats.sum() / tokens.sum()))
+
+
+_task = LanguageModelling()
+train, evaluate, from_checkpoint = _task.train, _task.evaluate, _task.from_checkpoint
