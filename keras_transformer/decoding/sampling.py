@@ -26,6 +26,7 @@ def sample(
     uniforms: Any = None,
     max_length: Any = None,
     max_repeats: Any = None,
+    never: Collection[int] = (),
 ) -> Hypotheses:
     """Samples every token from the model's distribution, with temperature, top-k and top-p.
 
@@ -55,6 +56,7 @@ def sample(
         uniforms: Instead of `seed`, the random numbers themselves: floats `[L, B]` in [0, 1). A function compiled
             once, with these as an argument, serves every seed.
         max_length, max_repeats: As in `greedy_search`.
+        never: Further tokens that are never chosen.
 
     Returns:
         `Hypotheses` with N = 1. Scores are the model's own log-probabilities, before temperature, top-k and top-p.
@@ -69,7 +71,7 @@ def sample(
     if uniforms is None:
         uniforms = keras.random.uniform((width, ops.shape(limits)[0]), dtype="float32", seed=seed)
 
-    never = {pad_id, start_id} - {end_id}
+    never = {pad_id, start_id, *never} - {end_id}
 
     def choose(logits, normalizer, index, sentences):
         uniform = ops.take(ops.take(uniforms, index, axis=0), sentences)

@@ -66,9 +66,9 @@ class LearnedPositionalEncoding(PositionalEncoding):
 
     Raises:
         ValueError: If D is unknown, `inputs` is a ragged tensor, a known T is longer than the table, or an eager call
-            has a position past its end, which is not checked of `positions`. A TensorFlow graph fails with `InvalidArgumentError` then; under XLA and in
-            compiled calls on JAX such positions get the last row. `keras_transformer.set_value_checks(False)` turns the
-            checks at run time off.
+            has a position past its end, unless given as `positions`. A TensorFlow graph fails with
+            `InvalidArgumentError` then; under XLA and in compiled calls on JAX such positions get the last row.
+            `keras_transformer.set_value_checks(False)` turns the checks at run time off.
     """
 
     def __init__(self, max_length: int, embeddings_initializer="uniform", **kwargs):

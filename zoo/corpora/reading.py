@@ -227,6 +227,22 @@ def text_features(info: typing.Any) -> list[str]:
     return [name for name, feature in info.features.items() if type(feature).__name__ == "Text"]
 
 
+def read_text(path: PathLike) -> str:
+    """Returns the content of a text file, plain or gzip, with its line breaks.
+
+    Raises:
+        ValueError: If it is not UTF-8.
+    """
+    lines = [line.decode("utf-8", "surrogateescape") for line in _raw_lines(existing_path(path))]
+    text = "".join(lines)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        number = text.count("\n", 0, error.start) + 1
+        raise ValueError(f"{path}, line {number}, is not UTF-8. Convert the file.") from None
+    return text
+
+
 def read_lines(path: PathLike) -> typing.Iterator[str]:
     """Yields every line of a text file, plain or gzip, empty lines included.
 
@@ -250,6 +266,13 @@ def existing_path(path: PathLike) -> pathlib.Path:
 
 def read_byte_lines(path: pathlib.Path) -> typing.Iterator[bytes]:
     """Yields lines as bytes. Only a line feed ends a line: further separators would misalign parallel files."""
+    with contextlib.closing(_raw_lines(path)) as lines:
+        for line in lines:
+            yield line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def _raw_lines(path):
+    """Yields lines as bytes, with what ends them."""
     with open(path, "rb") as file:
         magic = file.read(2)
         file.seek(0)
@@ -258,7 +281,7 @@ def read_byte_lines(path: pathlib.Path) -> typing.Iterator[bytes]:
                 for number, line in enumerate(lines):
                     if number == 0:
                         line = _without_mark(path, line)
-                    yield line.removesuffix(b"\n").removesuffix(b"\r")
+                    yield line
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
                 raise ValueError(f"{path} is a damaged gzip file: {error}. Fetch it again.") from error
 

@@ -1,12 +1,19 @@
 """Command line: `python -m zoo.language_modelling train | evaluate | generate | export`."""
 
+import json
+import sys
+
 from zoo.commands import command_line
+from zoo.commands.command_line import LIMITS, given_arguments, log, progress_bar
 from zoo.commands.task_commands import TaskCommands
 from zoo.distribution.exiting import exit_command
+from zoo.extras import require
 from zoo.language_modelling.data import UNITS, open_documents
+from zoo.language_modelling.generation import GenerationOptions
 from zoo.language_modelling.recipes import RECIPES
+from zoo.text.terminal import escape_control_characters
 
-_OPTIONS = "max_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "stop", "seed"
+_OPTIONS = "max_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "stop"
 
 
 class LanguageModellingCommands(TaskCommands):
@@ -19,7 +26,108 @@ class LanguageModellingCommands(TaskCommands):
 
     def read(self, options, prefix=""):
         names = (*command_line.CORPUS, "documents")
-        return command_line.with_log(open_documents(**command_line.given_arguments(options, names, prefix)))
+        return command_line.with_log(open_documents(**given_arguments(options, names, prefix)))
+
+    def check(self, command, options):
+        super().check(command, options)
+        if command == "evaluate" and options.ngrams:
+            require("A baseline of n-grams", "nltk")
+
+    def add_evaluate(self, command):
+        text = "long texts are read in windows that begin every so many tokens, half of the context by default"
+        command.add_argument("--stride", type=int, help=text)
+        text = "training texts of a baseline of n-grams with Kneser-Ney smoothing, whose scores are printed, too"
+        command.add_argument("--ngrams", metavar="DATA", help=text)
+        command.add_argument("--order", type=int, default=5, help="longest n-gram of the baseline; %(default)s")
+
+    def run_evaluate(self, options):
+        """Prints loss, perplexity and bits per character of a model on a corpus, with their 95 % intervals."""
+        predictor, documents = self.load(options), [*self.read(options)]
+        with progress_bar(None, "evaluate") as advance:
+            evaluation = self.module().evaluate(predictor, documents, progress=advance, stride=options.stride)
+        for score in evaluation.scores:
+            print(score)
+        if options.ngrams:
+            self._print_baseline(predictor, documents, options)
+
+    def _print_baseline(self, predictor, documents, options):
+        from zoo.language_modelling.ngrams import kneser_ney_loss
+        from zoo.language_modelling.scoring import bits_per_character
+
+        train = [*open_documents(options.ngrams, documents=options.documents)]
+        rows = predictor.encode_documents(documents)
+        total = sum(map(len, rows))
+        log(f"counting n-grams of up to {options.order} tokens")
+        with progress_bar(total, "n-grams") as advance:
+            size = predictor.tokenizer.vocabulary_size
+            loss = kneser_ney_loss(predictor.encode_documents(train), rows, options.order, size, advance)
+        bits = bits_per_character(loss * (total - len(rows)), sum(map(len, documents)))
+        print(f"Kneser-Ney {options.order}-grams: nats per token {loss:.4f}, bits per character {bits:.4f}")
+
+    def add_export(self, command):
+        self._add_options(command)
+
+    def run_export(self, options):
+        """Writes a SavedModel from prompts and seeds to texts, which does not need this package."""
+        chosen = self._chosen(options)
+        self.load(options).export(options.output, **given_arguments(options, LIMITS), **chosen)
+        log(f"written: {options.output}")
+
+    def add_predict(self, command):
+        self._add_options(command)
+        command.add_argument("--seed", type=int, default=0, help="another seed gives other texts; %(default)s")
+        command.add_argument("--count", type=int, default=1, help="texts for each prompt; %(default)s")
+
+    def _chosen(self, options):
+        """Returns the options of generation, and raises their errors before the model is loaded."""
+        options.stop = [text.replace("\\n", "\n") for text in options.stop or ()]
+        chosen = given_arguments(options, _OPTIONS)
+        GenerationOptions(**chosen)
+        return chosen
+
+    def _add_options(self, command):
+        default, numbers = GenerationOptions(), {"max_tokens": int, "temperature": float, "top_k": int, "top_p": float}
+        texts = {
+            "max_tokens": "the most tokens of a text",
+            "temperature": "0 for the most probable tokens, 1 for the distribution of the model",
+            "top_k": "how many tokens to choose from at each step; 0 for all",
+            "top_p": "share of the probability to choose from at each step",
+            "repetition_penalty": "above 1, makes tokens less probable that have occurred",
+        }
+        for name, text in texts.items():
+            option = f"--{name.replace('_', '-')}"
+            command.add_argument(
+                option, type=numbers.get(name, float), default=getattr(default, name), help=f"{text}; %(default)s"
+            )
+        command.add_argument(
+            "--stop", action="append", help="text that ends a text; may be repeated; \\n is a line break"
+        )
+
+    def run_predict(self, options):
+        """Generates texts from prompts: standard input or files, line by line, or --text."""
+        chosen = self._chosen(options)
+        if options.text == [] or options.count < 1:
+            raise ValueError(f"There must be at least one text to generate. Received: count={options.count}.")
+        if options.text is not None and len(options.text) == options.count == 1:
+            self._stream(self.load(options), options.text[0], options.seed, chosen)
+        else:
+            super().run_predict(options)
+
+    def _stream(self, predictor, prompt, seed, chosen):
+        prompt = prompt.replace("\\n", "\n")
+        escape = escape_control_characters if sys.stdout.isatty() else str
+        print(escape(prompt), end="", flush=True)
+        for part in predictor.stream(prompt, seed=seed, **chosen):
+            print(escape(part), end="", flush=True)
+        print()
+
+    def predictions(self, predictor, lines, options, progress):
+        """With several texts, prints each as a JSON object on a line of its own."""
+        prompts = [line.replace("\\n", "\n") for line in lines for _ in range(options.count)]
+        texts = predictor.generate(prompts, seed=options.seed, **given_arguments(options, _OPTIONS))
+        progress(len(lines))
+        pairs = zip(prompts, texts)
+        return [json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False) for prompt, text in pairs]
 
 
 COMMANDS = LanguageModellingCommands()

@@ -6,7 +6,7 @@ import pathlib
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 
-from zoo.corpora.reading import PathLike, read_lines
+from zoo.corpora.reading import PathLike, read_lines, read_text
 from zoo.pretraining.data import open_texts
 
 UNITS = "file", "paragraph", "line"
@@ -38,7 +38,7 @@ class Documents:
                     if not blank:
                         yield "\n".join(group)
             else:
-                text = "".join(f"{line}\n" for line in lines)
+                text = read_text(path)
                 if text.strip():
                     yield text
 

@@ -3,7 +3,6 @@
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from zoo.text.tokenizer import Tokenizer
 
@@ -58,15 +57,12 @@ class GrowingText:
 
     Args:
         tokenizer: The vocabulary.
-        prompt: Ids of the prompt.
         options: Limits and stop texts.
         end_id: Token that ends a text; None if there is none.
     """
 
-    def __init__(self, tokenizer: Tokenizer, prompt: Sequence[int], options: GenerationOptions, end_id: int | None):
+    def __init__(self, tokenizer: Tokenizer, options: GenerationOptions, end_id: int | None):
         self._tokenizer, self._options, self._end_id = tokenizer, options, end_id
-        self._before = [*prompt[-1:]]  # A space at the beginning of a text alone would be lost.
-        self._cut = len(self._decode([]))
         self._ids, self._given = [], 0
         self.text, self.done = "", False
 
@@ -80,7 +76,7 @@ class GrowingText:
                 break
             self._ids.append(int(token_id))
         self.done = self.done or len(self._ids) == self._options.max_tokens
-        self.text = self._decode(self._ids)[self._cut :]
+        self.text = self._tokenizer.decode([self._ids])[0]
         places = [place for place in map(self.text.find, self._options.stop) if place >= 0]
         if places:
             self.text, self.done = self.text[: min(places)], True
@@ -94,6 +90,3 @@ class GrowingText:
             certain = min(certain, len(self.text) - max(begun, default=0))
         first, self._given = self._given, max(self._given, certain)
         return self.text[first : self._given]
-
-    def _decode(self, ids: list[int]) -> Any:
-        return self._tokenizer.decode([[*self._before, *ids]])[0]

@@ -1,5 +1,6 @@
 """The predictor of language models: generates texts and scores them."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,10 +17,11 @@ from zoo.corpora.packed_corpus import PackedCorpus
 from zoo.language_modelling.generation import GenerationOptions, GrowingText
 from zoo.language_modelling.scoring import scored_windows
 from zoo.models.language_model import LanguageModel
-from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
+from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress, raise_mismatch
 from zoo.text.checks import check_texts
 from zoo.text.tokenizer import Tokenizer
 
+_PROBES = ["", "The ", "It's 3 o'clock,\tnaïve Straße!\n\n", "xyzzy 🙂 ❤ 中国"]
 _CHUNK = 16  # Steps between two looks at the texts.
 _PAST = 8192  # Tokens of all prompts and texts of a batch.
 
@@ -73,7 +75,7 @@ class TextGenerator(Predictor):
             ValueError: If `prompts` is not a list of strings, or an option is not valid.
         """
         texts = [None] * len(prompts)
-        for numbers, growing in self._growing(check_texts(prompts), GenerationOptions(**options), seed):
+        for numbers, growing in self._growing(check_texts(prompts), GenerationOptions(**options), _uniforms(seed)):
             if all(text.done for text in growing):
                 for number, text in zip(numbers, growing):
                     texts[number] = text.text
@@ -83,7 +85,7 @@ class TextGenerator(Predictor):
 
     def stream(self, prompt: str, *, seed: int = 0, **options: Any) -> Iterator[str]:
         """Yields the text after a prompt in parts, as they are generated; arguments are those of `generate`."""
-        for _, (text,) in self._growing(check_texts([prompt]), GenerationOptions(**options), seed):
+        for _, (text,) in self._growing(check_texts([prompt]), GenerationOptions(**options), _uniforms(seed)):
             yield text.new_text()
 
     def log_probs(self, texts: Iterable[str], stride: int | None = None, progress: Progress = None) -> np.ndarray:
@@ -132,16 +134,19 @@ class TextGenerator(Predictor):
         begin = [END_ID] if self.documents else [] if ids else self.tokenizer.encode(["\n"])[0]
         return [*begin, *ids][-self.max_tokens :]
 
-    def _growing(self, prompts, options, seed):
-        """Yields (numbers of prompts, their growing texts) after every few steps, batch by batch."""
+    def _growing(self, prompts, options, draw):
+        """Yields (numbers of prompts, their growing texts) after every few steps, batch by batch.
+
+        `draw(number, count)` returns the random numbers of a prompt.
+        """
         rows = [self.encode_prompt(prompt) for prompt in prompts]
         self._check_length(rows, options)
         lengths = [len(row) + options.max_tokens for row in rows]
         for numbers in length_sorted_chunks(lengths, max(_PAST, max(lengths, default=1))):
             batch = [rows[number] for number in numbers]
-            uniforms = [np.random.default_rng([seed, number]).random(options.max_tokens) for number in numbers]
+            uniforms = [draw(number, options.max_tokens) for number in numbers]
             end_id = END_ID if self.documents else None
-            growing = [GrowingText(self.tokenizer, row, options, end_id) for row in batch]
+            growing = [GrowingText(self.tokenizer, options, end_id) for _ in batch]
             for tokens in self._chunks(batch, np.stack(uniforms, axis=1).astype("float32"), options):
                 for text, new in zip(growing, tokens.tolist()):
                     text.append(new)
@@ -203,6 +208,30 @@ class TextGenerator(Predictor):
         log_probs = ops.log_softmax(ops.cast(logits, "float32"))
         return ops.take_along_axis(log_probs, labels[..., None], axis=-1)[..., 0]
 
+    def _make_service(self, limits, **options):
+        from zoo.tf.generation_service import GenerationService
+
+        return GenerationService(self, limits, GenerationOptions(**options))
+
+    def _check_service(self, limits, folder, **options):
+        """Checks that the SavedModel generates the same texts from the same random numbers; returns the options."""
+        import tensorflow as tf
+
+        from zoo.tf.generation_service import draw
+
+        chosen, seeds = GenerationOptions(**options), [*range(len(_PROBES))]
+        signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
+        received = signature(prompt=tf.constant(_PROBES), seed=tf.constant(seeds, tf.int32))["text"].numpy()
+        texts = [None] * len(_PROBES)
+        for numbers, growing in self._growing(
+            _PROBES, chosen, lambda number, count: draw(seeds[number], count).numpy()
+        ):
+            for number, text in zip(numbers, growing):
+                texts[number] = text.text
+        if [text.decode() for text in received] != texts:
+            raise_mismatch("language model", _PROBES, texts, received)
+        return {"generation": dataclasses.asdict(chosen)}
+
     def _check_length(self, rows, options):
         limit, longest = self.model.config.max_positions, max(map(len, rows), default=0) + options.max_tokens
         if limit and longest > limit:
@@ -210,6 +239,10 @@ class TextGenerator(Predictor):
                 f"A prompt and its text must have at most {limit} tokens, the positions of the model. Received: "
                 f"{longest - options.max_tokens} and max_tokens={options.max_tokens}. Shorten one of both."
             )
+
+
+def _uniforms(seed):
+    return lambda number, count: np.random.default_rng([seed, number]).random(count)
 
 
 def pack(documents: Sequence[Sequence[int]], width: int, framed: bool, seed: int) -> PackedCorpus:

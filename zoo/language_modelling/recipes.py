@@ -11,7 +11,7 @@ _CHARACTERS = dict(label_smoothing=0.0, average=1, score="loss", pieces="charact
 SMALL = Recipe(
     LanguageModelConfig(**_SIZES, dropout=0.0),
     TrainingConfig(**_SCHEDULE, **_CHARACTERS, batch_tokens=768, max_tokens=64),
-    source="Ours: Llama's blocks (Touvron et al. 2023) at the sizes of nanoGPT's setting for a CPU, 768 characters a step",
+    source="Ours: Llama's blocks (Touvron et al. 2023) at the sizes of nanoGPT's setting for a CPU",
 )
 NANOGPT = replace(
     SMALL,

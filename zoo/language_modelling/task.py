@@ -45,6 +45,14 @@ class LanguageModelling(Task):
 
         return TrainingData(train, texts, lines, arguments=arguments, vocabulary={"whole_texts": True})
 
+    def given_vocabulary(self, train, tokenizer):
+        if tokenizer is not None and not getattr(tokenizer, "whole_texts", False):
+            raise ValueError(
+                "The vocabulary of a language model must encode texts as they are, with all spaces. Received: one that "
+                "does not. Leave it out, or use that of another language model."
+            )
+        return tokenizer
+
     def model_config(self, run):
         config = fine_tuning.copy_config(run.initial, run.config, LanguageModelConfig)
         return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size)

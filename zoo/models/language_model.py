@@ -5,8 +5,15 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer import Encoder, EncoderBlock, GatedFeedForward, LearnedPositionalEncoding, Residual
-from keras_transformer import RotaryAttention, TokenEmbedding
+from keras_transformer import (
+    Encoder,
+    EncoderBlock,
+    GatedFeedForward,
+    LearnedPositionalEncoding,
+    Residual,
+    RotaryAttention,
+    TokenEmbedding,
+)
 from keras_transformer.decoding import PerSentence
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks

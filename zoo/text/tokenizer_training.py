@@ -39,8 +39,8 @@ def train_tokenizer(
         case_markup: Whether words in capitals are encoded as small letters between markers; see
             `zoo.text.case_markup`. Not with `lowercase`.
         split_digits: Whether each digit is a piece of its own, so that a model can copy any number.
-        pieces: "subwords" (byte-pair encoding), "characters", each of the corpus one piece, or "bytes", where nothing is
-            learned. Bytes that are no characters of the corpus are pieces in any vocabulary.
+        pieces: "subwords" (byte-pair encoding), "characters", each of the corpus one piece, or "bytes", where nothing
+            is learned. The bytes of other characters are pieces of any vocabulary.
         whole_texts: Whether texts are encoded as they are, with the spaces at their beginning. By default a space is
             added there, so that a word has the same pieces at the beginning of a sentence as inside.
         max_sentences: Size, above 100, of a fixed random sample to learn from, which must fit into memory; 0 for all
@@ -48,8 +48,8 @@ def train_tokenizer(
         max_sentence_bytes: Longer sentences are ignored.
 
     Raises:
-        ValueError: If there is no text, `pieces` is another word, both `lowercase` and `case_markup` are set, or `vocabulary_size` does not hold
-            the characters of the corpus.
+        ValueError: If there is no text, `pieces` is another word, both `lowercase` and `case_markup` are set, or
+            `vocabulary_size` does not hold the characters of the corpus.
     """
     if vocabulary_size <= SMALLEST_VOCABULARY:
         raise ValueError(

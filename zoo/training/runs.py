@@ -172,8 +172,8 @@ def run_vocabulary(
 ) -> Vocabulary:
     """Returns the vocabulary of a training run.
 
-    It is the one that the run was started with, else `tokenizer`, else one learned from `data.texts()`. All workers get that
-    of the chief.
+    It is the one that the run was started with, else `tokenizer`, else one learned from `data.texts()`. All workers get
+    that of the chief.
 
     Raises:
         ValueError: If the run was started with another vocabulary than `tokenizer`, or the recipe sets `lowercase` or

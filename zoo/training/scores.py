@@ -24,8 +24,9 @@ class Score(NamedTuple):
     signature: str
 
     def __str__(self):
-        interval = f" ± {self.interval:.2f} (95 % bootstrap)" if self.interval else ""
-        return f"{self.metric} {self.value:.2f}{interval}  {self.signature}"
+        digits = 2 if self.value >= 10 else 4  # Of losses, differences of hundredths count.
+        interval = f" ± {self.interval:.{digits}f} (95 % bootstrap)" if self.interval else ""
+        return f"{self.metric} {self.value:.{digits}f}{interval}  {self.signature}"
 
 
 def bootstrap_scores(

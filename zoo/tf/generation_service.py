@@ -1,0 +1,105 @@
+"""SavedModel of a language model, from prompts to texts."""
+
+import re
+
+import tensorflow as tf
+
+from keras_transformer.decoding import sample, with_repetition_penalty
+from zoo.config import END_ID, PAD_ID, START_ID
+from zoo.limits import Limits, with_check
+from zoo.tf.limits import check_bytes, start_timer
+from zoo.tf.tokenizers import GraphTokenizer
+
+
+class GenerationService(tf.Module):
+    """Generates texts.
+
+        prompt: string [B], seed: int32 [B]
+        -> text: string [B], what follows each prompt
+
+    The same prompt and seed give the same text, whatever the others are.
+
+    Args:
+        generator: A `zoo.language_modelling.predictor.TextGenerator`.
+        limits: Limits of a call.
+        options: `zoo.language_modelling.generation.GenerationOptions`, the same for all calls.
+    """
+
+    def __init__(self, generator, limits: Limits, options):
+        super().__init__()
+        self._generator, self._limits, self._options = generator, limits, options
+        self._tracked = [variable.value for variable in generator.model.variables]
+        self._tokenizer = GraphTokenizer(generator.tokenizer)
+        self._begin = generator.encode_prompt("")  # What an empty prompt begins with.
+
+    def signatures(self) -> dict:
+        """Returns the functions to save, by name."""
+        specs = [tf.TensorSpec([None], tf.string, "prompt"), tf.TensorSpec([None], tf.int32, "seed")]
+        self._function = tf.function(self._serve, input_signature=specs, autograph=False)
+        return {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: self._function}
+
+    def _serve(self, prompt, seed):
+        check = start_timer(self._limits)
+        check_bytes(tf.strings.length(prompt), self._limits)
+        rows = self._rows(tf.strings.unicode_transcode(prompt, "UTF-8", "UTF-8", errors="replace"))
+        ids = self._generate(check, self._padded(rows), seed)
+        texts = self._tokenizer.decode(ids)
+        if self._options.stop:
+            stops = "|".join(map(re.escape, self._options.stop))
+            texts = tf.strings.regex_replace(texts, f"(?s)(?:{stops}).*", "")
+        return {"text": texts}
+
+    def _rows(self, texts):
+        """Encodes prompts as `TextGenerator.encode_prompt` does, as ragged ids."""
+        ids = self._tokenizer.encode(texts)
+        lengths = ids.row_lengths()
+        needed = tf.ones_like(lengths, tf.bool) if self._generator.documents else tf.equal(lengths, 0)
+        begin = tf.RaggedTensor.from_row_lengths(
+            tf.tile(tf.constant(self._begin), [tf.math.count_nonzero(needed, dtype=tf.int32)]),
+            tf.where(needed, tf.constant(len(self._begin), tf.int64), 0),
+        )
+        return tf.concat([begin, ids], axis=1)[:, -self._generator.max_tokens :]
+
+    def _padded(self, rows):
+        """Returns int32 `[B, P]`, padded at the beginning, P at least 2."""
+        lengths = rows.row_lengths()
+        missing = tf.reduce_max(tf.concat([lengths, [2]], 0)) - lengths
+        padding = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(missing)], PAD_ID), missing)
+        return tf.concat([padding, rows], axis=1).to_tensor(PAD_ID)
+
+    def _generate(self, check, prompts, seeds):
+        """Returns the new ids `[B, L]`."""
+        generator, options = self._generator, self._options
+        size = options.max_tokens + int(generator.documents)  # The end token counts for the search.
+        state, last = generator.model.init_state(prompts, size, generator.max_tokens)
+        step = generator.model.step_function(generator.max_tokens)
+        if options.repetition_penalty != 1:
+            seen = tf.reduce_any(tf.one_hot(prompts[:, :-1], generator.model.config.vocabulary_size) > 0, axis=1)
+            step, state = with_repetition_penalty(step, state, options.repetition_penalty, seen)
+
+        def first_reads_the_prompt(token_ids, states, index):
+            own, last = states
+            logits, own = step(tf.where(tf.equal(index, 0), last, token_ids), own, index)
+            return logits, (own, last)
+
+        sampling = options.sampling() if options.temperature else {"top_k": 1}
+        spec = tf.TensorSpec([size], tf.float32)
+        uniforms = tf.map_fn(lambda seed: draw(seed, size), seeds, fn_output_signature=spec)
+        found = sample(
+            with_check(check, first_reads_the_prompt),
+            (state, last),
+            max_lengths=tf.fill([tf.shape(prompts)[0]], size),
+            max_length=size,
+            start_id=START_ID,
+            end_id=END_ID if generator.documents else None,
+            pad_id=PAD_ID,
+            never=generator.never,
+            uniforms=tf.transpose(uniforms),
+            **sampling,
+        )
+        return found.ids[:, 0]
+
+
+def draw(seed: tf.Tensor, count: int) -> tf.Tensor:
+    """Returns the random numbers of a text, float32 `[count]` in [0, 1); a longer text begins with the same ones."""
+    return tf.random.stateless_uniform([count], tf.stack([tf.cast(seed, tf.int32), 0]))
