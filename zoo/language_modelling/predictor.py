@@ -74,14 +74,7 @@ class TextGenerator(Predictor):
         Raises:
             ValueError: If `prompts` is not a list of strings, or an option is not valid.
         """
-        texts = [None] * len(prompts)
-        for numbers, growing in self._growing(check_texts(prompts), GenerationOptions(**options), _uniforms(seed)):
-            if all(text.done for text in growing):
-                for number, text in zip(numbers, growing):
-                    texts[number] = text.text
-                if progress is not None:
-                    progress(len(numbers))
-        return texts
+        return self._texts(check_texts(prompts), GenerationOptions(**options), _uniforms(seed), progress)
 
     def stream(self, prompt: str, *, seed: int = 0, **options: Any) -> Iterator[str]:
         """Yields the text after a prompt in parts, as they are generated; arguments are those of `generate`."""
@@ -133,6 +126,17 @@ class TextGenerator(Predictor):
         ids = self.tokenizer.encode([prompt])[0]
         begin = [END_ID] if self.documents else [] if ids else self.tokenizer.encode(["\n"])[0]
         return [*begin, *ids][-self.max_tokens :]
+
+    def _texts(self, prompts, options, draw, progress=None):
+        """Returns the whole text of each prompt; arguments are those of `_growing`."""
+        texts = [None] * len(prompts)
+        for numbers, growing in self._growing(prompts, options, draw):
+            if all(text.done for text in growing):
+                for number, text in zip(numbers, growing):
+                    texts[number] = text.text
+                if progress is not None:
+                    progress(len(numbers))
+        return texts
 
     def _growing(self, prompts, options, draw):
         """Yields (numbers of prompts, their growing texts) after every few steps, batch by batch.
@@ -222,12 +226,7 @@ class TextGenerator(Predictor):
         chosen, seeds = GenerationOptions(**options), [*range(len(_PROBES))]
         signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
         received = signature(prompt=tf.constant(_PROBES), seed=tf.constant(seeds, tf.int32))["text"].numpy()
-        texts = [None] * len(_PROBES)
-        for numbers, growing in self._growing(
-            _PROBES, chosen, lambda number, count: draw(seeds[number], count).numpy()
-        ):
-            for number, text in zip(numbers, growing):
-                texts[number] = text.text
+        texts = self._texts(_PROBES, chosen, lambda number, count: draw(seeds[number], count).numpy())
         if [text.decode() for text in received] != texts:
             raise_mismatch("language model", _PROBES, texts, received)
         return {"generation": dataclasses.asdict(chosen)}
