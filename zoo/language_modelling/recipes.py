@@ -23,10 +23,10 @@ NANOGPT = replace(
 )
 BASE = Recipe(
     LanguageModelConfig(
-        hidden_dim=224,
-        num_layers=6,
-        num_heads=7,
-        intermediate_dim=512,
+        hidden_dim=256,
+        num_layers=4,
+        num_heads=4,
+        intermediate_dim=688,
         activation="swish",
         normalize_first=True,
         dropout=0.2,

@@ -33,7 +33,18 @@ class RMSResidual(Residual):
 class LlamaBlock(EncoderBlock):
     """`EncoderBlock` with rotary positions, RMS normalization and a gate (Touvron et al. 2023, section 2.2)."""
 
-    attention_class, residual_class = RotaryAttention, RMSResidual
+    residual_class = RMSResidual
+
+    def _make_attention(self, width, name):
+        return RotaryAttention(
+            self.num_heads,
+            width // self.num_heads,
+            dropout=self.attention_dropout,
+            use_bias=False,
+            pairing="halves",  # As in published weights; and contiguous halves take half the time of strided pairs.
+            dtype=self.dtype_policy,
+            name=name,
+        )
 
     def _make_feed_forward(self):
         return GatedFeedForward(
