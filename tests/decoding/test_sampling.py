@@ -7,7 +7,7 @@ import search_reference as ref
 from keras import ops
 from search_reference import END, MAX_LENGTH, SPECIAL, V
 
-from keras_transformer.decoding import greedy_search, sample
+from keras_transformer.decoding import greedy_search, sample, sample_steps, with_repetition_penalty
 
 BATCH = 4001
 PROBS = np.array([0.1, 0.05, 0.06, 0.3, 0.07, 0.25, 0.17])  # Pad, start, end and four words.
@@ -142,3 +142,53 @@ def test_invalid_arguments_raise(changes, message):
 
     with pytest.raises(ValueError, match=message):
         sample(step, (), max_lengths=[2], **{**SPECIAL, "seed": 1, **changes})
+
+
+def chain(width):
+    """A step whose logits depend on the last token and on a state that counts the steps."""
+    table = np.random.default_rng(5).normal(size=(V, V)).astype("float32")
+
+    def step(token_ids, state, index):
+        shift = ops.cast(state, "float32")[:, None] * np.linspace(0, 1, V, dtype="float32")
+        return ops.take(ops.convert_to_tensor(table), token_ids, axis=0) + shift, state + 1
+
+    return step, ops.zeros((width,), "int32")
+
+
+@pytest.mark.parametrize("options", [{}, {"temperature": 0.7, "top_k": 4}, {"top_p": 0.8}])
+def test_steps_are_those_of_sample(options):
+    uniforms = np.random.default_rng(6).random((6, 9)).astype("float32")
+    step, state = chain(9)
+    special = {"start_id": 1, "end_id": None, "pad_id": 0}
+    whole = sample(step, state, max_lengths=[6] * 9, uniforms=uniforms, never=[END], **special, **options)
+    tokens, found = np.full(9, 1), []
+    for first in (0, 2, 3):
+        part = uniforms[first : {0: 2, 2: 3, 3: 6}[first]]
+        ids, state = sample_steps(step, state, tokens, first, part, never=[0, 1, END], **options)
+        found.append(ops.convert_to_numpy(ids))
+        tokens = found[-1][:, -1]
+    np.testing.assert_array_equal(np.concatenate(found, axis=1), ops.convert_to_numpy(whole.ids)[:, 0])
+    assert not np.isin(found[0], [0, 1, END]).any()
+    assert (ops.convert_to_numpy(state) == 6).all()
+
+
+def test_temperature_zero_takes_the_most_probable():
+    step, state = chain(1)
+    ids, _ = sample_steps(step, state, [4], 0, np.zeros((5, 1), "float32"), temperature=0, never=[0])
+    expected = greedy_search(step, state, max_lengths=[5], start_id=4, end_id=None, pad_id=0)
+    if 4 not in ops.convert_to_numpy(ids):  # Greedy search rules out its start.
+        np.testing.assert_array_equal(ids, ops.convert_to_numpy(expected.ids)[:, 0])
+
+
+def test_repetition_penalty_changes_the_logits_of_tokens_that_occurred():
+    logits = np.array([[2.0, -2.0, 1.0, -1.0, 0.5, 0.0, 3.0]], "float32")
+    seen = np.array([[False, True, True, False, False, False, False]])
+    step, state = with_repetition_penalty(
+        lambda ids, state, index: (logits, state), (), 2.0, ops.convert_to_tensor(seen)
+    )
+    first, state = step(ops.convert_to_tensor([6]), state, 0)
+    np.testing.assert_allclose(first, [[2.0, -4.0, 0.5, -1.0, 0.5, 0.0, 1.5]])
+    second, _ = step(ops.convert_to_tensor([3]), state, 1)
+    np.testing.assert_allclose(second, [[2.0, -4.0, 0.5, -2.0, 0.5, 0.0, 1.5]])
+    with pytest.raises(ValueError, match="`penalty` must be positive"):
+        with_repetition_penalty(step, state, 0.0, seen)

@@ -90,3 +90,13 @@ def test_invalid_sizes_of_learned_positions_raise():
         LearnedPositionalEncoding(0)
     with pytest.raises(ValueError, match=r"at most max_length=13 steps. Received: inputs.shape=\(1, 14, 22\)"):
         learned()(np.zeros((1, LONGEST + 1, D), "float32"))
+
+
+@pytest.mark.parametrize("layer", [PositionalEncoding(), learned()], ids=lambda layer: type(layer).__name__)
+def test_positions_of_each_step_may_be_given(layer):
+    positions = np.array([[0, 1, 2, 3, 4], [0, 0, 0, 1, 2], [3, 4, 5, 6, 7]], "int32")
+    found = checks.numpy(layer(X, positions=positions))
+    for row, own in enumerate(positions):
+        for t, position in enumerate(own):
+            one = checks.numpy(layer(X[row : row + 1, t : t + 1], start_index=int(position)))
+            np.testing.assert_allclose(found[row, t], one[0, 0], atol=1e-6)

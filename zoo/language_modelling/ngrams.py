@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from zoo.extras import require
 
 DISCOUNT = 0.75  # As usual; NLTK's default of 0.1 is for tiny corpora.
+_BEGIN = "<s>"
 _UNSEEN = 1e-6  # Share of the probability for tokens that no n-gram has, spread evenly over the vocabulary.
 
 
@@ -64,16 +65,17 @@ def kneser_ney_loss(
             options = {"discount": DISCOUNT, "order": order}
             InterpolatedLanguageModel.__init__(self, IndexedKneserNey, order, params=options)
 
-    train, dev = ([[*map(str, row)] for row in rows] for rows in (train, dev))  # NLTK reads strings.
+    padding = [_BEGIN] * (order - 1)  # Without it, NLTK divides by zero after the first tokens of a document.
+    train, dev = ([[*padding, *map(str, row)] for row in rows] for rows in (train, dev))
     model = IndexedModel()
-    model.fit([everygrams([*document], max_len=order) for document in train], [*{i for row in train for i in row}])
+    model.fit([everygrams(document, max_len=order) for document in train], [*{token for row in train for token in row}])
     score = functools.lru_cache(2**18)(lambda token, context: model.score(token, context))
     nats, count = 0.0, 0
     for document in dev:
-        for place in range(1, len(document)):
-            context = tuple(document[max(0, place - order + 1) : place])
+        for place in range(order, len(document)):
+            context = tuple(document[place - order + 1 : place])
             probability = (1 - _UNSEEN) * score(document[place], context) + _UNSEEN / vocabulary_size
             nats, count = nats - math.log(probability), count + 1
         if progress is not None:
-            progress(len(document))
+            progress(len(document) - len(padding))
     return nats / max(1, count)

@@ -154,7 +154,8 @@ class LanguageModel(ConfiguredModel):
 
         def step(token_ids, state, index):
             caches, visible, first, offset = state.tensors
-            x, caches = self._run(token_ids[:, None], first, offset[0] + index, visible, caches, window)
+            index = ops.max(offset, initial=0) + index  # The same for all rows; there may be none.
+            x, caches = self._run(token_ids[:, None], first, index, visible, caches, window)
             return self.embedding.logits(x[:, 0], output_kernel), PerSentence((caches, visible, first, offset))
 
         return step

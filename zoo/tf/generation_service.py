@@ -39,6 +39,10 @@ class GenerationService(tf.Module):
         return {tf.saved_model.DEFAULT_SERVING_SIGNATURE_DEF_KEY: self._function}
 
     def _serve(self, prompt, seed):
+        texts = tf.cond(tf.size(prompt) > 0, lambda: self._texts(prompt, seed), lambda: tf.zeros([0], tf.string))
+        return {"text": texts}
+
+    def _texts(self, prompt, seed):
         check = start_timer(self._limits)
         check_bytes(tf.strings.length(prompt), self._limits)
         rows = self._rows(tf.strings.unicode_transcode(prompt, "UTF-8", "UTF-8", errors="replace"))
@@ -47,7 +51,7 @@ class GenerationService(tf.Module):
         if self._options.stop:
             stops = "|".join(map(re.escape, self._options.stop))
             texts = tf.strings.regex_replace(texts, f"(?s)(?:{stops}).*", "")
-        return {"text": texts}
+        return texts
 
     def _rows(self, texts):
         """Encodes prompts as `TextGenerator.encode_prompt` does, as ragged ids."""
@@ -63,9 +67,11 @@ class GenerationService(tf.Module):
     def _padded(self, rows):
         """Returns int32 `[B, P]`, padded at the beginning, P at least 2."""
         lengths = rows.row_lengths()
-        missing = tf.reduce_max(tf.concat([lengths, [2]], 0)) - lengths
+        width = tf.reduce_max(tf.concat([lengths, [2]], 0))
+        missing = width - lengths
         padding = tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(missing)], PAD_ID), missing)
-        return tf.concat([padding, rows], axis=1).to_tensor(PAD_ID)
+        ids = tf.concat([padding, rows], axis=1)
+        return tf.reshape(ids.flat_values, [ids.nrows(), width])
 
     def _generate(self, check, prompts, seeds):
         """Returns the new ids `[B, L]`."""

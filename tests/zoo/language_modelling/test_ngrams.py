@@ -14,9 +14,9 @@ def test_loss_is_that_of_nltk(monkeypatch):
     rng = random.Random(1)
     train = [[rng.choice("abcab") for _ in range(60)], [*"abcabcabcc"]]
     dev = [[*"abcabbca"], [*"cab"]]
-    model = KneserNeyInterpolated(3, discount=ngrams.DISCOUNT)
-    model.fit([everygrams(row, max_len=3) for row in train], [*"abc"])
-    scores = [model.score(row[i], row[max(0, i - 2) : i]) for row in dev for i in range(1, len(row))]
+    model, padding = KneserNeyInterpolated(3, discount=ngrams.DISCOUNT), ["<s>", "<s>"]
+    model.fit([everygrams([*padding, *row], max_len=3) for row in train], [*"abc", "<s>"])
+    scores = [model.score(row[i], [*padding, *row][i : i + 2]) for row in dev for i in range(1, len(row))]
     monkeypatch.setattr(ngrams, "_UNSEEN", 0.0)
     counted = []
     found = ngrams.kneser_ney_loss(train, dev, 3, 3, counted.append)

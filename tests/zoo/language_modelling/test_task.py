@@ -31,14 +31,12 @@ def test_shorter_contexts_are_worse(single, documents):
 
 
 def test_a_run_resumes_to_the_bit(documents, tmp_path):
-    recipe = dataclasses.replace(RECIPE, training=dataclasses.replace(RECIPE.training, steps=12, evaluate_every=4))
-    whole = task.train(recipe, documents.train, documents.dev, tmp_path / "a", log=lambda text: None)
-    half = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, steps=8))
-    half = dataclasses.replace(half, training=dataclasses.replace(half.training, cooldown_steps=0))
-    recipe = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, cooldown_steps=0))
-    whole = task.train(recipe, documents.train, documents.dev, tmp_path / "b", log=lambda text: None)
-    task.train(half, documents.train, documents.dev, tmp_path / "c", log=lambda text: None)
-    resumed = task.train(recipe, documents.train, documents.dev, tmp_path / "c", log=lambda text: None)
+    training = dataclasses.replace(RECIPE.training, steps=24, evaluate_every=4, cooldown_steps=0)
+    recipe = dataclasses.replace(RECIPE, training=training, model=dataclasses.replace(RECIPE.model, dropout=0.1))
+    half = dataclasses.replace(recipe, training=dataclasses.replace(training, steps=16))
+    whole = task.train(recipe, documents.train, documents.dev, tmp_path / "whole", log=lambda text: None)
+    task.train(half, documents.train, documents.dev, tmp_path / "parts", log=lambda text: None)
+    resumed = task.train(recipe, documents.train, documents.dev, tmp_path / "parts", log=lambda text: None)
     for one, other in zip(whole.model.variables, resumed.model.variables):
         np.testing.assert_array_equal(one, other)
 

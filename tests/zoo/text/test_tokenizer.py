@@ -235,3 +235,21 @@ def test_a_vocabulary_with_a_piece_twice_is_refused(tokenizer):
     model.pieces[-1].piece = model.pieces[-2].piece
     with pytest.raises(ValueError, match="must be the bytes of a sentencepiece model"):
         Tokenizer(model.SerializeToString())
+
+
+@pytest.mark.parametrize("pieces", ["subwords", "characters", "bytes"])
+@pytest.mark.parametrize("text", ["", " ", "\n", "  two  spaces\n\nand\tmore \n", "Straße 🙂 \x07", "▁"])
+def test_whole_texts_are_encoded_as_they_are(pieces, text):
+    tokenizer = train_tokenizer(["a text, a text\n", " and more"], 290, pieces=pieces, whole_texts=True)
+    (ids,) = tokenizer.encode([text])
+    assert tokenizer.whole_texts and tokenizer.decode([ids]) == [text.replace("▁", " ")]
+    if pieces == "bytes" and "▁" not in text:
+        assert len(ids) == len(text.encode())
+    halves = tokenizer.encode([text[:1], text[1:]]) if pieces != "subwords" else [ids]
+    assert sum(halves, []) == ids
+
+
+def test_a_character_of_the_corpus_is_one_piece():
+    tokenizer = train_tokenizer(["naïve text"], 400, pieces="characters")
+    assert len(tokenizer.encode(["ïtxe"])[0]) == 5  # With the space at the beginning.
+    assert not tokenizer.whole_texts

@@ -114,3 +114,12 @@ def test_missing_tensorflow_text_is_explained(monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow_text", None)
     with pytest.raises(ImportError, match="needs tensorflow-text. Install it: .* -m pip install .*tensorflow-text"):
         runpy.run_path(tokenizers.__file__)
+
+
+@pytest.mark.parametrize("pieces", ["subwords", "characters", "bytes"])
+def test_whole_texts_are_the_same_in_a_graph(pieces):
+    tokenizer = train_tokenizer(["a text, a text\n", " and more"], 290, pieces=pieces, whole_texts=True)
+    graph, texts = tokenizers.GraphTokenizer(tokenizer), [" and", "", "\n\n a", "Straße 🙂", "  two"]
+    ids = graph.encode(tf.constant(texts))
+    assert ids.to_list() == tokenizer.encode(texts)
+    assert [text.decode() for text in graph.decode(ids).numpy()] == texts
