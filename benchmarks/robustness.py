@@ -81,7 +81,7 @@ def _words(text):
 
 def is_kept(value: str, translation: str) -> bool:
     """Returns whether a translation contains a text, or a number in any notation, such as 3.482,75 for 3,482.75."""
-    if re.fullmatch(r"\d+(?:[.,:]\d+)*", value):
+    if re.fullmatch(r"\d+(?:[.,:]\d+)*", value) and value.count(".") < 3:  # With more dots, an address of a machine.
         numbers = _NUMBER.findall(translation)
         return re.sub(r"\D", "", value) in {re.sub(r"\D", "", number) for number in numbers}
     return value in translation

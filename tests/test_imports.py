@@ -93,7 +93,7 @@ ORDER = [
     "conversion",
     "training",
     "commands",
-    "classification, labelling, parsing, pretraining, translation",
+    "classification, labelling, language_modelling, parsing, pretraining, translation",
     "__main__",
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split(", ")}

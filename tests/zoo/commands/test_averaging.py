@@ -1,0 +1,50 @@
+"""Averages of checkpoints from the command line."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.__main__ import main
+from zoo.storage.arrays import named_arrays
+from zoo.storage.checkpoints import read_card
+
+
+@pytest.fixture
+def tuned(trained, tmp_path):
+    """Returns the folder of a checkpoint with other weights, as of another training run."""
+    model = zoo.load(trained.folder)
+    for variable in model.model.trainable_variables:
+        variable.assign(np.asarray(variable) * 0.9 + 0.001)
+    model.save(tmp_path / "tuned")
+    return tmp_path / "tuned"
+
+
+def test_weights_are_the_mean_and_the_card_says_of_what(trained, tuned, tmp_path, capsys):
+    original = trained.folder / "checkpoint"
+    assert main(["average", str(original), str(tuned), str(tuned), "--output", str(tmp_path / "mean")]) == 0
+    one, other, mean = (named_arrays(zoo.load(folder).model) for folder in (original, tuned, tmp_path / "mean"))
+    for name, array in mean.items():
+        expected = (np.asarray(one[name], "float64") + 2 * np.asarray(other[name], "float64")) / 3
+        np.testing.assert_allclose(array, expected, atol=1e-6)
+    card = read_card(tmp_path / "mean")
+    assert [source["sha256"] for source in card["average_of"]] == [
+        read_card(folder)["files"]["model.safetensors"] for folder in (original, tuned, tuned)
+    ]
+    assert "scores" not in card  # Those of the first are not those of the mean.
+    assert main(["average", str(original), str(tuned), "--output", str(tmp_path / "mean")]) == 2
+    assert "exists" in capsys.readouterr().err
+
+
+def test_what_does_not_fit_is_refused(trained, tuned, tmp_path, capsys):
+    original, output = str(trained.folder / "checkpoint"), ["--output", str(tmp_path / "mean")]
+    assert main(["average", original, *output]) == 2
+    assert "at least two checkpoints" in capsys.readouterr().err
+    assert main(["average", original, "translation/en-de", *output]) == 2
+    assert "the same sizes" in capsys.readouterr().err
+    assert main(["average", original, "classification/sst2-small", *output]) == 2
+    assert "the same task" in capsys.readouterr().err
+    assert main(["average", original, "nothing/there", *output]) == 2
+    assert not (tmp_path / "mean").exists()
+    shutil.rmtree(tuned)

@@ -1,0 +1,57 @@
+"""Averages of checkpoints of several training runs."""
+
+import json
+import os
+import pathlib
+from collections.abc import Sequence
+
+import zoo
+from keras_transformer.training import average_arrays
+from zoo.storage import checkpoints
+from zoo.storage.arrays import assign_arrays, named_arrays
+from zoo.storage.checkpoints import WEIGHTS
+
+
+def average(names: Sequence[str], output: str | os.PathLike, card: str | os.PathLike | None = None) -> dict:
+    """Writes the mean of the weights of some checkpoints; returns its card, which says which they are.
+
+    Runs that began with the same weights, such as fine-tuning with different seeds or data, lie close enough together
+    for their mean to be as good as the best of them, or better (Wortsman et al. 2022). Those that began with different
+    ones do not.
+
+    Args:
+        names: Names, folders or addresses of two checkpoints or more, of the same sizes and vocabulary.
+        output: Folder to write.
+        card: JSON file of values for the card.
+
+    Raises:
+        ValueError: If there are fewer than two, they do not fit each other, or the output exists.
+    """
+    if len(names) < 2:
+        raise ValueError(f"An average needs at least two checkpoints. Received: {len(names)}. Pass more of them.")
+    if pathlib.Path(output).exists():
+        raise ValueError(f"{output} exists. Choose another folder.")
+    first, arrays, sources = None, [], []
+    for name in names:
+        predictor = zoo.load(name)
+        first = first or predictor
+        for what, of in _IDENTITY.items():
+            if of(predictor) != of(first):
+                raise ValueError(
+                    f"All checkpoints must have the same {what}. Received: {name}, which differs from {names[0]}. "
+                    "Average checkpoints that were fine-tuned from the same one."
+                )
+        arrays.append(named_arrays(predictor.model))
+        found = checkpoints.read_card(checkpoints.find(name))
+        sources.append({"name": found.get("name", "unnamed"), "sha256": found["files"][WEIGHTS]})
+    assign_arrays(first.model, average_arrays(arrays), "The average")
+    first.card |= {"average_of": sources, **(json.loads(pathlib.Path(card).read_text("utf-8")) if card else {})}
+    return first.save(output)
+
+
+_IDENTITY = {
+    "task": lambda predictor: predictor.task,
+    "sizes": lambda predictor: predictor.model.config,
+    "vocabulary": lambda predictor: predictor.tokenizer.digest,
+    "settings": lambda predictor: predictor.saved_settings(),
+}
