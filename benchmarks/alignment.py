@@ -69,7 +69,7 @@ def main():
     for layer in layers:
         whole = [(layer, head, "predicts") for head in heads]
         print("layer {}, all heads: {:.1f} {:.1f}".format(layer, *shares(whole)), flush=True)
-    _, chosen = max(extended(whole), extended([]))
+    _, chosen = max((extended(whole), extended([])), key=lambda found: (found[0], -len(found[1])))  # As few as will do.
     print("chosen: {}: {:.1f} {:.1f}".format(chosen, *shares(chosen)))
     if options.save:
         translator.alignment_heads = tuple(chosen)
