@@ -86,7 +86,8 @@ def with_repetition_penalty(step: Step, state: Any, penalty: float, seen: Any) -
         own, seen = states
         logits, own = step(token_ids, own, index)
         here = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), ops.cast(token_ids, "int32")[:, None])
-        seen, logits = ops.logical_or(seen, here), ops.cast(logits, "float32")
+        seen = ops.logical_or(seen, here)
+        logits = ops.cast(logits, "float32")
         changed = ops.where(logits > 0, logits / penalty, logits * penalty)
         return ops.where(seen, changed, logits), (own, seen)
 

@@ -96,7 +96,7 @@ TASKS = [
         "ops.max(probabilities, axis=-1)",
         "tests/zoo/parsing/test_task.py",
     ),
-    Fault("zoo/pretraining/data.py", "if text.strip()]", "if text]", "tests/zoo/pretraining/test_task.py"),
+    Fault("zoo/corpora/plain_texts.py", "if text.strip()]", "if text]", "tests/zoo/pretraining/test_task.py"),
     Fault(
         "zoo/pretraining/predictor.py",
         "range(0, len(ids), room)",

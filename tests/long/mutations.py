@@ -32,13 +32,14 @@ from collections.abc import Callable
 import rich.console
 import rich.table
 from faults import Fault
+from faults_language import LANGUAGE
 from faults_library import LIBRARY
 from faults_robust import ROBUST
 from faults_tasks import TASKS
 from faults_zoo import ZOO
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FAULTS = [*LIBRARY, *ZOO, *TASKS, *ROBUST]
+FAULTS = [*LANGUAGE, *LIBRARY, *ZOO, *TASKS, *ROBUST]
 SHARE = 0.95  # Of the faults that must be found.
 _PASSED, _FAILED, _INTERRUPTED = range(3)  # Statuses of pytest; the last one after an error of an import.
 
