@@ -160,7 +160,7 @@ def test_options_and_settings_exist(page):
         "model": {
             field.name
             for value in vars(config).values()
-            if isinstance(value, type) and issubclass(value, config.ModelConfig | config.EncoderConfig)
+            if isinstance(value, type) and issubclass(value, config.TransformerConfig)
             for field in dataclasses.fields(value)
         },
     }

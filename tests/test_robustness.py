@@ -61,6 +61,8 @@ def test_kept_sets(robustness):
         ("17", "Gleis 117", False),
         ("AX-4471", "Der Code ist AX-4471.", True),
         ("AX-4471", "Der Code ist AX-471.", False),
+        ("192.168.0.17", "Schreiben Sie an 192.168.0.17.", True),
+        ("192.168.0.17", "Schreiben Sie an 192.168.0.71.", False),
     ],
 )
 def test_what_is_kept(robustness, value, translation, kept):
