@@ -51,15 +51,10 @@ _UNITS = "km m cm kg g l ml °C °F % MB GB kWh mph km/h Hz".split()
 _CURRENCIES = "€ $ £ ¥ EUR USD CHF GBP".split()
 
 
-def random_name(rng: random.Random, inside: str = "") -> str:
-    """Returns a word of some random syllables with a capital, such as nobody has seen before.
-
-    It contains the text `inside`, in place of a syllable, but is more than that.
-    """
-    syllables = (
-        _onset(rng) + rng.choice(_NUCLEI) for _ in range(rng.choice((1, 1, 1, 2) if inside else (1, 2, 2, 2, 3)))
-    )
-    word = (rng.choice(["", "", _onset(rng)]) + inside if inside else "") + "".join(syllables) + rng.choice(_CODAS)
+def random_name(rng: random.Random) -> str:
+    """Returns a word of two to four random syllables with a capital, such as nobody has seen before."""
+    syllables = (_onset(rng) + rng.choice(_NUCLEI) for _ in range(rng.choice((1, 2, 2, 2, 3))))
+    word = "".join(syllables) + rng.choice(_CODAS)
     word += rng.choice(_ENDINGS) if rng.random() < 0.25 else rng.choice(["", "a", "o", "e", "i", "us"])
     start = rng.choice(["Mc", "O'", "De", "El-", "Al-", "Mac"]) if rng.random() < 0.06 else ""
     return start + word.capitalize()

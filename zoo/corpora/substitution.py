@@ -30,12 +30,9 @@ class Substitution:
 
     Args:
         known: Words that are names.
-        common: Words in small letters, which some of the random names contain, as Sunniva does: a translator must not
-            translate them there.
     """
 
     known: frozenset[str]
-    common: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, pairs: Iterable[Pair]) -> "Substitution":
@@ -47,11 +44,7 @@ class Substitution:
                 count.update(words)
             both.update(word for word in sides[0] & sides[1] if _has_capital(word))
         known = (word for word, count in both.items() if all(c[word.lower()] <= _RARE * count for c in counts))
-        words = {*counts[0], *counts[1]}
-        common = (
-            w for w in words if w.isalpha() and w.islower() and 3 <= len(w) <= 6 and max(c[w] for c in counts) > 20
-        )
-        return cls(frozenset(known), tuple(sorted(common)))
+        return cls(frozenset(known))
 
     def names(self, pair: Pair, rng: random.Random) -> Pair:
         """Replaces each name that occurs equally often on both sides, mostly by a random name."""
@@ -59,13 +52,10 @@ class Substitution:
         for name in sorted(self.known & words[0].keys() & words[1].keys()):
             if {text.count(name) for text in pair} == {words[0][name]}:  # No "Tom's" or "Toms" besides.
                 kind = rng.random()
-                new = self._name(rng) if kind < 0.7 else f"{self._name(rng)} {self._name(rng)}"
+                new = random_name(rng) if kind < 0.7 else f"{random_name(rng)} {random_name(rng)}"
                 new = random_text(rng) if kind > 0.88 else new
                 pair = tuple(text.replace(name, new) for text in pair)
         return pair
-
-    def _name(self, rng):
-        return random_name(rng, rng.choice(self.common) if self.common and rng.random() < 0.3 else "")
 
     def numbers(self, pair: Pair, rng: random.Random) -> Pair:
         """Replaces numbers that are written in the same digits on both sides, or in words that mean the same."""

@@ -272,12 +272,3 @@ def test_copies_become_placeholders():
     pairs = AugmentedPairs(PAIRS, AugmentConfig(copies=1.0), 1, placeholders=True).epoch(0)
     shares = [placeholder(0) in source and placeholder(0) in target for source, target in pairs]
     assert 0.2 < np.mean(shares) < 0.7
-
-
-def test_some_names_contain_words_of_the_corpus():
-    """As Sunniva contains the sun, which a translator must not translate there."""
-    pairs = [(f"Tom {word} well.", f"Tom {word} gut.") for word in ("swims", "sings")] * 30
-    names = [source.split()[0] for source, _ in augmented(pairs=pairs, names=1.0).epoch(0)]
-    inside = [name for name in names if "swims" in name.lower() or "sings" in name.lower()]
-    assert 0.05 < len(inside) / len(names) < 0.6
-    assert all(source.split()[0] == target.split()[0] for source, target in augmented(pairs=pairs, names=1.0).epoch(0))
