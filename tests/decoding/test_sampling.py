@@ -145,11 +145,11 @@ def test_invalid_arguments_raise(changes, message):
 
 
 def chain(width):
-    """A step whose logits depend on the last token and on a state that counts the steps."""
+    """A step whose logits depend on the last token, the index, and a state that counts the steps."""
     table = np.random.default_rng(5).normal(size=(V, V)).astype("float32")
 
     def step(token_ids, state, index):
-        shift = ops.cast(state, "float32")[:, None] * np.linspace(0, 1, V, dtype="float32")
+        shift = ops.cast(state + index, "float32")[:, None] * np.linspace(0, 1, V, dtype="float32")
         return ops.take(ops.convert_to_tensor(table), token_ids, axis=0) + shift, state + 1
 
     return step, ops.zeros((width,), "int32")
