@@ -35,11 +35,13 @@ class TextGenerator(Predictor):
         max_tokens: Tokens that the model has been trained to see at a time, its context.
         documents: Whether it was trained on several documents, each after an end token, and so knows where one begins
             and ends.
+        unseen: Tokens that its training corpus did not have, such as the bytes of foreign characters, which are never
+            generated.
         card: As for `Predictor`.
     """
 
     task, model_class, config_class = "language_modelling", LanguageModel, LanguageModelConfig
-    settings = ("max_tokens", "documents")
+    settings = ("max_tokens", "documents", "unseen")
 
     def __init__(
         self,
@@ -48,6 +50,7 @@ class TextGenerator(Predictor):
         card: dict | None = None,
         max_tokens: int = 256,
         documents: bool = True,
+        unseen: Sequence[int] = (),
     ):
         super().__init__(model, tokenizer, card)
         if model.config.vocabulary_size != tokenizer.vocabulary_size:
@@ -55,7 +58,7 @@ class TextGenerator(Predictor):
                 f"The vocabulary must have the size of the model, {model.config.vocabulary_size}. Received: "
                 f"{tokenizer.vocabulary_size} tokens. Use that of the same training run."
             )
-        self.max_tokens, self.documents = max_tokens, documents
+        self.max_tokens, self.documents, self.unseen = max_tokens, documents, [*unseen]
 
     def generate(
         self, prompts: Sequence[str], *, seed: int = 0, progress: Progress = None, **options: Any
@@ -205,7 +208,7 @@ class TextGenerator(Predictor):
     @property
     def never(self) -> set[int]:
         """Tokens that are never generated."""
-        return {PAD_ID, UNKNOWN_ID, START_ID, *(() if self.documents else (END_ID,))}
+        return {PAD_ID, UNKNOWN_ID, START_ID, *(() if self.documents else (END_ID,)), *self.unseen}
 
     def _log_probs(self, token_ids, labels):
         logits = self.model({"token_ids": token_ids}, training=False)

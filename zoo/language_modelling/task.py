@@ -7,6 +7,7 @@ import numpy as np
 from zoo.config import LanguageModelConfig
 from zoo.language_modelling.predictor import TextGenerator, pack
 from zoo.language_modelling.scoring import bits_per_character
+from zoo.text.tokenizer import NUM_SPECIAL_IDS
 from zoo.training import fine_tuning
 from zoo.training.scores import bootstrap_scores
 from zoo.training.tasks import Evaluation, Task, TrainingData
@@ -63,6 +64,8 @@ class LanguageModelling(Task):
         documents = [[tokenizer.end_id, *row, tokenizer.end_id] for row in rows] if framed else rows
         corpus = pack(documents, run.max_tokens, framed, run.settings.seed)
         run.log(f"train: {len(rows):,} documents, {len(corpus.ids):,} tokens")
+        unseen = np.setdiff1d(np.arange(NUM_SPECIAL_IDS, run.config.vocabulary_size), corpus.ids).tolist()
+        run.data = run.data._replace(arguments={**run.data.arguments, "unseen": unseen})
         return corpus
 
     def examples(self, predictor, data):

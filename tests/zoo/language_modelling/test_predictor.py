@@ -66,7 +66,7 @@ def test_sampled_characters_have_the_probabilities_of_the_model(generator):
     prompt = "tek luri soba pim"
     ids = np.array([[END_ID, *generator.tokenizer.encode([prompt])[0]]], "int32")
     logits = np.array(ops.convert_to_numpy(generator.model({"token_ids": ids}, training=False))[0, -1], "float64") / 3
-    logits[[0, 1, 2]] = -np.inf
+    logits[[*generator.never]] = -np.inf
     expected = np.exp(logits - logits.max())
     expected /= expected.sum()
     texts = generator.generate([prompt] * 400, max_tokens=1, temperature=3.0, seed=1)
@@ -84,6 +84,15 @@ def test_a_model_of_one_document_never_ends(single):
     assert len(text) == 100 and "\n" in text
     assert single.generate([""], max_tokens=5)[0]
     assert END_ID in single.never
+
+
+def test_bytes_that_the_corpus_lacks_are_never_generated(single):
+    lacking = [
+        token for token, piece in enumerate(single.tokenizer.pieces) if piece.startswith("<0x") and "0A" not in piece
+    ]
+    assert {*lacking} <= {*single.unseen} and single.tokenizer.encode(["\n"])[0][0] not in single.unseen
+    texts = single.generate(["中国 🙂"] * 20, max_tokens=30, temperature=5.0)
+    assert not any("\ufffd" in text for text in texts) and all(map(str.isascii, texts))
 
 
 def test_a_text_beyond_the_context_goes_on(single):
