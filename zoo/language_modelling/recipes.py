@@ -18,7 +18,6 @@ NANOGPT = replace(
     model=replace(
         SMALL.model, architecture="gpt2", max_positions=64, intermediate_dim=512, activation="gelu", epsilon=1e-5
     ),
-    training=replace(SMALL.training, peak_learning_rate=1e-3),
     source="nanoGPT's setting for a CPU (Karpathy 2022), with our schedule",
 )
 BASE = Recipe(
@@ -30,11 +29,16 @@ BASE = Recipe(
         activation="swish",
         normalize_first=True,
         dropout=0.2,
+        attention_dropout=0.1,
     ),
     TrainingConfig(
-        **{**_SCHEDULE, "evaluate_every": 250},
         **_CHARACTERS,
-        batch_tokens=16_384,
+        steps=4500,
+        warmup_steps=200,
+        cooldown_steps=4200,
+        peak_learning_rate=2e-3,
+        evaluate_every=500,
+        batch_tokens=4096,  # With four times as many characters an update, four times as many are needed.
         max_tokens=256,
         precision="mixed_bfloat16",
     ),
@@ -42,7 +46,7 @@ BASE = Recipe(
 )
 SUBWORDS = replace(
     BASE,
-    model=replace(BASE.model, dropout=0.1),
+    model=replace(BASE.model, dropout=0.1, attention_dropout=0.0),
     training=replace(BASE.training, pieces="subwords"),
     source="Ours: the same with byte-pair subwords, for some million words",
 )
