@@ -63,7 +63,7 @@ class LanguageModellingCommands(TaskCommands):
             size = predictor.tokenizer.vocabulary_size
             loss = kneser_ney_loss(predictor.encode_documents(train), rows, options.order, size, advance)
         bits = bits_per_character(loss * (total - len(rows)), sum(map(len, documents)))
-        print(f"Kneser-Ney {options.order}-grams: nats per token {loss:.4f}, bits per character {bits:.4f}")
+        print(f"Kneser-Ney {options.order}-grams: nats/token {loss:.4f}, bits per character {bits:.4f}")
 
     def add_export(self, command):
         self._add_options(command)

@@ -88,7 +88,7 @@ class LanguageModelling(Task):
             return [loss, np.exp(loss), bits]
 
         signature = f"tokens:{tokens.sum()}|context:{predictor.max_tokens}|stride:{stride or predictor.max_tokens // 2}"
-        names = "nats per token", "perplexity", "bits per character"
+        names = "nats/token", "perplexity", "bits per character"
         scores = bootstrap_scores(dict.fromkeys(names, signature), values, len(windows), resamples)
         return Evaluation(scores, None, None, float(nats.sum() / tokens.sum()))
 

@@ -92,8 +92,8 @@ def test_commands(generator, documents, tmp_path, capsys):
     data = ["--data", str(tmp_path / "dev.txt"), "--documents", "line"]
     assert main(["evaluate", *checkpoint, *data, "--ngrams", str(tmp_path / "train.txt")]) == 0
     nats, _, bits, baseline = capsys.readouterr().out.splitlines()
-    assert nats.startswith("nats per token 0.") and bits.startswith("bits per character")
-    assert baseline.startswith("Kneser-Ney 5-grams: nats per token 0.")
+    assert nats.startswith("nats/token 0.") and bits.startswith("bits per character")
+    assert baseline.startswith("Kneser-Ney 5-grams: nats/token 0.")
     assert (
         main(["generate", *checkpoint, "--text", "tek", "--temperature", "0", "--stop", r"pim\n", "--stop", "pim"]) == 0
     )
