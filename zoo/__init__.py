@@ -37,7 +37,8 @@ def load(name_or_folder: str | os.PathLike, dtype: str | None = None):
     Returns:
         A `zoo.serving.predictor.Predictor`: for `translation` a `Translator`, for `classification` a `TextClassifier`,
         for `labelling` a `WordTagger`, for `parsing` a `TreeParser`, for `language_modelling` a `TextGenerator`, for
-        `pretraining` a `MaskedEncoder`; see `predictor.py` in the folder of the task. For `encoder` a `zoo.serving.sentence_encoder.SentenceEncoder`.
+        `pretraining` a `MaskedEncoder`; see `predictor.py` in the folder of the task. For `encoder` a
+        `zoo.serving.sentence_encoder.SentenceEncoder`.
 
     Raises:
         ValueError: If there is no such checkpoint, its task is unknown, one of its files is missing or altered, or
