@@ -87,7 +87,6 @@ class LanguageModellingCommands(TaskCommands):
         return chosen
 
     def _add_options(self, command):
-        default, numbers = GenerationOptions(), {"max_tokens": int, "temperature": float, "top_k": int, "top_p": float}
         texts = {
             "max_tokens": "the most tokens of a text",
             "temperature": "0 for the most probable tokens, 1 for the distribution of the model",
@@ -96,10 +95,8 @@ class LanguageModellingCommands(TaskCommands):
             "repetition_penalty": "above 1, makes tokens less probable that have occurred",
         }
         for name, text in texts.items():
-            option = f"--{name.replace('_', '-')}"
-            command.add_argument(
-                option, type=numbers.get(name, float), default=getattr(default, name), help=f"{text}; %(default)s"
-            )
+            option, value = f"--{name.replace('_', '-')}", getattr(GenerationOptions(), name)
+            command.add_argument(option, type=type(value), default=value, help=f"{text}; %(default)s")
         command.add_argument(
             "--stop", action="append", help="text that ends a text; may be repeated; \\n is a line break"
         )
@@ -125,7 +122,8 @@ class LanguageModellingCommands(TaskCommands):
     def predictions(self, predictor, lines, options, progress):
         """With several texts, prints each as a JSON object on a line of its own."""
         prompts = [line.replace("\\n", "\n") for line in lines for _ in range(options.count)]
-        texts = predictor.generate(prompts, seed=options.seed, **given_arguments(options, _OPTIONS))
+        first = (options.first - 1) * options.count
+        texts = predictor.generate(prompts, seed=options.seed, first=first, **given_arguments(options, _OPTIONS))
         progress(len(lines))
         pairs = zip(prompts, texts)
         return [json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False) for prompt, text in pairs]

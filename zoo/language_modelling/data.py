@@ -20,15 +20,18 @@ class Documents:
         unit: What a document is: a "file", a "paragraph" (lines between blank lines), or a "line".
 
     Attributes:
-        log: Called with what a task says of the corpus; None for no call.
+        part: Function from a document to whether it is given; None for all. See `zoo.corpora.held_out`.
     """
 
-    log: typing.Callable[[str], None] | None = None
+    part: typing.Callable[[str], bool] | None = None
 
     def __init__(self, paths: Sequence[pathlib.Path], unit: str):
         self._paths, self._unit = [*paths], unit
 
     def __iter__(self) -> Iterator[str]:
+        return filter(self.part, self._texts()) if self.part else self._texts()
+
+    def _texts(self):
         for path in self._paths:
             lines = read_lines(path)
             if self._unit == "line":

@@ -61,7 +61,7 @@ class TextGenerator(Predictor):
         self.max_tokens, self.documents, self.unseen = max_tokens, documents, [*unseen]
 
     def generate(
-        self, prompts: Sequence[str], *, seed: int = 0, progress: Progress = None, **options: Any
+        self, prompts: Sequence[str], *, seed: int = 0, first: int = 0, progress: Progress = None, **options: Any
     ) -> list[str]:
         """Continues prompts; returns the new texts, without the prompts.
 
@@ -71,13 +71,14 @@ class TextGenerator(Predictor):
         Args:
             prompts: List of strings; an empty one begins a document.
             seed: Integer; the same one gives the same texts.
+            first: Place of the first prompt, if the prompts are a part of a longer list.
             progress: Called with the number of texts done since the last call.
             options: Fields of `GenerationOptions`, such as `max_tokens=100, temperature=0.8, stop=["\\n\\n"]`.
 
         Raises:
             ValueError: If `prompts` is not a list of strings, or an option is not valid.
         """
-        return self._texts(check_texts(prompts), GenerationOptions(**options), _uniforms(seed), progress)
+        return self._texts(check_texts(prompts), GenerationOptions(**options), _uniforms(seed, first), progress)
 
     def stream(self, prompt: str, *, seed: int = 0, **options: Any) -> Iterator[str]:
         """Yields the text after a prompt in parts, as they are generated; arguments are those of `generate`."""
@@ -117,8 +118,7 @@ class TextGenerator(Predictor):
 
     def encode_documents(self, texts: Iterable[str]) -> list[list[int]]:
         """Encodes documents, with an end token before and behind if the model knows documents."""
-        rows = self.tokenizer.encode([*texts])
-        return [[END_ID, *row, END_ID] for row in rows] if self.documents else rows
+        return frame(self.tokenizer.encode([*texts]), self.documents)
 
     def encode_examples(self, texts: Sequence[str]) -> PackedCorpus:
         """Encodes documents as rows of tokens and the tokens that follow; see `Predictor.examples`."""
@@ -243,8 +243,13 @@ class TextGenerator(Predictor):
             )
 
 
-def _uniforms(seed):
-    return lambda number, count: np.random.default_rng([seed, number]).random(count)
+def _uniforms(seed, first=0):
+    return lambda number, count: np.random.default_rng([seed, first + number]).random(count)
+
+
+def frame(rows: list[list[int]], framed: bool) -> list[list[int]]:
+    """Returns the ids of documents, with an end token before and behind each if `framed`."""
+    return [[END_ID, *row, END_ID] for row in rows] if framed else rows
 
 
 def pack(documents: Sequence[Sequence[int]], width: int, framed: bool, seed: int) -> PackedCorpus:

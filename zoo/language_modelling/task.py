@@ -5,7 +5,8 @@ import dataclasses
 import numpy as np
 
 from zoo.config import LanguageModelConfig
-from zoo.language_modelling.predictor import TextGenerator, pack
+from zoo.corpora.inspection import inspect_reader, warn_of_overlap
+from zoo.language_modelling.predictor import TextGenerator, frame, pack
 from zoo.language_modelling.scoring import bits_per_character
 from zoo.text.tokenizer import NUM_SPECIAL_IDS
 from zoo.training import fine_tuning
@@ -39,6 +40,9 @@ class LanguageModelling(Task):
                 "There must be training texts, and dev texts to select the best checkpoint. Received: none in one of "
                 "the corpora. Check the files."
             )
+        for corpus, name in ((train, "train"), (dev, "dev")):
+            inspect_reader(corpus, name, log)
+        warn_of_overlap(train, texts, log)
         arguments = {"documents": count > 1}
 
         def lines():
@@ -60,16 +64,17 @@ class LanguageModelling(Task):
 
     def encode(self, run, tokenizer):
         framed = run.data.arguments["documents"]
-        rows = tokenizer.encode([*run.data.train])
-        documents = [[tokenizer.end_id, *row, tokenizer.end_id] for row in rows] if framed else rows
-        corpus = pack(documents, run.max_tokens, framed, run.settings.seed)
+        rows = frame(tokenizer.encode([*run.data.train]), framed)
+        corpus = pack(rows, run.max_tokens, framed, run.settings.seed)
         run.log(f"train: {len(rows):,} documents, {len(corpus.ids):,} tokens")
         unseen = np.setdiff1d(np.arange(NUM_SPECIAL_IDS, run.config.vocabulary_size), corpus.ids).tolist()
         run.data = run.data._replace(arguments={**run.data.arguments, "unseen": unseen})
         return corpus
 
     def examples(self, predictor, data):
-        return [*data]
+        texts = [*data]
+        inspect_reader(data, "corpus")
+        return texts
 
     def score(self, predictor, examples, resamples=0, progress=None, stride=None):
         """Computes loss, perplexity, bits per character and accuracy; the bootstrap resamples windows.

@@ -4,6 +4,7 @@ import gzip
 
 import pytest
 
+from zoo.corpora.held_out import hold_out
 from zoo.language_modelling.data import open_documents
 
 TEXT = "One\r\ntwo\n\n \nthree\nfour"
@@ -32,6 +33,13 @@ def test_a_folder_has_its_text_files_in_order(folder):
 def test_paragraphs_and_lines(folder):
     assert [*open_documents(folder / "b.txt", documents="paragraph")] == ["One\ntwo", "three\nfour"]
     assert [*open_documents(folder / "b.txt", documents="line")] == ["One", "two", "three", "four"]
+
+
+def test_a_part_is_held_out(tmp_path):
+    (tmp_path / "lines.txt").write_text("".join(f"line {i}\n" for i in range(200)))
+    documents = open_documents(tmp_path / "lines.txt", documents="line")
+    train, dev = hold_out(documents, 0.2)
+    assert sorted([*train, *dev]) == sorted(documents) and 20 < len([*dev]) < 60
 
 
 def test_columns_of_a_table(tmp_path):

@@ -43,6 +43,13 @@ def test_a_text_does_not_depend_on_other_prompts_or_their_number(generator):
     assert all(text.startswith(short) for text, short in zip(together, shorter))
 
 
+def test_parts_of_a_list_give_the_texts_of_the_whole(generator):
+    prompts = ["tek", "tek", "luri", "tek"]
+    whole = generator.generate(prompts, max_tokens=25, seed=3, temperature=2.0)
+    parts = [generator.generate(prompts[i : i + 2], max_tokens=25, seed=3, temperature=2.0, first=i) for i in (0, 2)]
+    assert sum(parts, []) == whole and len({whole[0], whole[1], whole[3]}) == 3
+
+
 def test_stream_gives_the_parts_of_the_text(generator):
     parts = [*generator.stream("tek", max_tokens=40, seed=2, temperature=1.5)]
     assert "".join(parts) == generator.generate(["tek"], max_tokens=40, seed=2, temperature=1.5)[0]
