@@ -187,7 +187,8 @@ def _quoted(label):
 
 def _score_line(score):
     interval = f" ± {score['interval']:.2f}" if "interval" in score else ""
-    search = f", beam {score['beam_size']}, length penalty {score['length_penalty']}" if "beam_size" in score else ""
+    named = (("beam_size", "beam"), ("length_penalty", "length penalty"), ("iterations", "iterations"))
+    search = "".join(f", {shown} {score[name]}" for name, shown in named if name in score)
     return f"{score['value']:.2f}{interval} {score['metric']}, {score['data']}: {score['signature']}{search}"
 
 

@@ -74,6 +74,27 @@ class ModelConfig(TransformerConfig):
 
 
 @dataclass(frozen=True)
+class NonAutoregressiveConfig(ModelConfig):
+    """Configures an encoder-decoder Transformer that predicts all tokens of the target at once.
+
+    Args:
+        lengths: "predicted": the number of tokens is predicted from the source, as the difference to that of the
+            source; "fixed": the output always has `max_length` positions, and is cut at its first end token.
+        max_length: Positions of the output, its end token included.
+        max_length_change: Largest difference of the numbers of tokens that can be predicted.
+    """
+
+    lengths: str = choice("predicted", "fixed")
+    max_length: int = positive(128)
+    max_length_change: int = positive(32)
+
+    @property
+    def num_length_classes(self) -> int:
+        """Number of classes of differences in length; class 0 is padding."""
+        return 0 if self.lengths == "fixed" else 2 * self.max_length_change + 2
+
+
+@dataclass(frozen=True)
 class EncoderConfig(TransformerConfig):
     """Configures an encoder of token ids.
 

@@ -10,6 +10,7 @@ from keras_transformer.decoding.hypotheses import IMPOSSIBLE
 from keras_transformer.ops.positions import sinusoidal_encoding
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.extras import require
+from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import named_arrays, new_folder, write_atomically
 
 QUANTIZATIONS = "int8", "float16"
@@ -38,6 +39,10 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
         raise ValueError(
             f"`quantization` must be one of {', '.join(QUANTIZATIONS)}, or None for float32. "
             f"Received: {quantization!r}. Choose one of them."
+        )
+    if not isinstance(translator.model, Seq2Seq):
+        raise ValueError(
+            "CTranslate2 translates token by token. Received: a non-autoregressive translator. Export a SavedModel."
         )
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation

@@ -7,6 +7,7 @@ import safetensors.numpy
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.conversion import from_bert, from_marian
+from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import named_arrays, new_folder, write_atomically
 from zoo.storage.formats import to_json
 from zoo.text.word_pieces import WordPieceTokenizer
@@ -88,6 +89,7 @@ def _bert(predictor):
 def _marian(translator):
     config, tokenizer = translator.model.config, translator.tokenizer
     reasons = (
+        (isinstance(translator.model, Seq2Seq), "it is non-autoregressive"),
         (not config.normalize_first, "Marian's are post-norm, and it is pre-norm (model.normalize_first)"),
         (not tokenizer.case_markup, "its vocabulary marks words in capitals (training.case_markup)"),
         (not translator.placeholders, "it reads placeholders (training.placeholders)"),

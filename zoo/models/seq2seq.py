@@ -14,29 +14,14 @@ from zoo.config import PAD_ID, ModelConfig
 from zoo.models.encoder_model import ConfiguredModel
 
 
-@keras.saving.register_keras_serializable("zoo")
-class Seq2Seq(ConfiguredModel):
-    """Transformer of Vaswani et al. (2017), with one embedding table for source, target and output.
-
-        x = Dropout(sqrt(D) E[ids] + PE),  memory = Encoder(x_source),  logits = Decoder(x_target, memory) E^T (+ b)
+class EncoderDecoder(ConfiguredModel):
+    """Base of models of an encoder and a decoder, with one embedding table for source, target and output.
 
     Axes: B batch, S source steps, T target steps, K beams, V vocabulary, D width.
 
     Args:
         config: Sizes and rates.
-
-    Call arguments:
-        inputs: Dictionary of int `source` `[B, S]` and `target` `[B, T]`, padded with 0; the target begins with
-            the start token, and step t predicts token t + 1.
-
-    Returns:
-        Logits `[B, T, V]` in the compute dtype; losses and searches cast them to float32.
-
-    Raises:
-        ValueError: If an id is outside of the vocabulary, in an eager call.
     """
-
-    config_class, default_name = ModelConfig, "seq2seq"
 
     def __init__(self, config: ModelConfig, **kwargs):
         super().__init__(config, **kwargs)
@@ -62,20 +47,10 @@ class Seq2Seq(ConfiguredModel):
             )
         self.built = True
 
-    def call(self, inputs, training=None):
-        # `training` is not used here, but `fit` sets it only for models whose `call` has this argument: without it,
-        # the dropout layers inside would do nothing.
-        source, target = inputs["source"], inputs["target"]
-        for name, token_ids in inputs.items():
-            check_token_ids(name, token_ids, self.config.vocabulary_size)
-        memory_mask = masks.padding_mask(source, PAD_ID)
-        x = self.decoder(
-            self.embed(target),
-            self.encode(source),
-            inputs_mask=masks.padding_mask(target, PAD_ID),
-            memory_mask=memory_mask,
-        )
-        return self.logits(x)
+    def check_inputs(self, inputs):
+        """Raises `ValueError` if an id of `source` or `target` is outside of the vocabulary, in an eager call."""
+        for name in ("source", "target"):
+            check_token_ids(name, inputs[name], self.config.vocabulary_size)
 
     def logits(self, x, output_kernel=None):
         """Computes logits `[..., V]` from vectors `[..., D]`."""
@@ -89,6 +64,43 @@ class Seq2Seq(ConfiguredModel):
     def encode(self, source):
         """Encodes source ids `[B, S]` as the memory `[B, S, D]`."""
         return self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))
+
+
+@keras.saving.register_keras_serializable("zoo")
+class Seq2Seq(EncoderDecoder):
+    """Transformer of Vaswani et al. (2017), which predicts each token of the target from those before it.
+
+        x = Dropout(sqrt(D) E[ids] + PE),  memory = Encoder(x_source),  logits = Decoder(x_target, memory) E^T (+ b)
+
+    Args:
+        config: Sizes and rates.
+
+    Call arguments:
+        inputs: Dictionary of int `source` `[B, S]` and `target` `[B, T]`, padded with 0; the target begins with
+            the start token, and step t predicts token t + 1.
+
+    Returns:
+        Logits `[B, T, V]` in the compute dtype; losses and searches cast them to float32.
+
+    Raises:
+        ValueError: If an id is outside of the vocabulary, in an eager call.
+    """
+
+    config_class, default_name = ModelConfig, "seq2seq"
+
+    def call(self, inputs, training=None):
+        # `training` is not used here, but `fit` sets it only for models whose `call` has this argument: without it,
+        # the dropout layers inside would do nothing.
+        source, target = inputs["source"], inputs["target"]
+        self.check_inputs(inputs)
+        memory_mask = masks.padding_mask(source, PAD_ID)
+        x = self.decoder(
+            self.embed(target),
+            self.encode(source),
+            inputs_mask=masks.padding_mask(target, PAD_ID),
+            memory_mask=memory_mask,
+        )
+        return self.logits(x)
 
     def init_state(self, source, num_beams, length=1):
         """Encodes `source` `[B, S]` and returns the state for decoding with `num_beams` beams.
