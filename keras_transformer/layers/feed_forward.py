@@ -29,9 +29,7 @@ class FeedForward(keras.layers.Layer):
         ValueError: If `intermediate_dim` is not positive or D is unknown.
     """
 
-    def __init__(
-        self, intermediate_dim: int, activation="relu", dropout: float = 0.0, use_bias: bool = True, **kwargs
-    ):
+    def __init__(self, intermediate_dim: int, activation="relu", dropout: float = 0.0, use_bias: bool = True, **kwargs):
         super().__init__(**kwargs)
         if not isinstance(intermediate_dim, int) or intermediate_dim < 1:
             raise ValueError(

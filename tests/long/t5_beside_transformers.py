@@ -1,6 +1,7 @@
 """T5 of real size, 1.0 and 1.1, says what it says in transformers: ids, hidden states, logits and both searches.
 
-It needs an environment with torch, transformers, keras, sentencepiece, safetensors and rich, and no TensorFlow:
+It needs an environment with torch, transformers, protobuf, keras, sentencepiece, safetensors and rich, and no
+TensorFlow:
 
     KERAS_BACKEND=torch python tests/long/t5_beside_transformers.py --data dev.tsv
 
@@ -25,7 +26,12 @@ from keras import ops
 from zoo.conversion.from_t5 import load_t5
 
 TEXTS = ["Ünïcödé 漢字 emoji 😀 — “quotes” …", "  two  spaces ", "ALL CAPS", "x", "12,345.67 €", "don't", "ﬁne ½ Ⅷ"]
-SENTINELS = ["The <extra_id_0> walks in <extra_id_1> park", "<extra_id_99> a", "a <extra_id_0>", "<extra_id_5><extra_id_4>"]
+SENTINELS = [
+    "The <extra_id_0> walks in <extra_id_1> park",
+    "<extra_id_99> a",
+    "a <extra_id_0>",
+    "<extra_id_5><extra_id_4>",
+]
 PREFIX = "translate English to German: "
 LONGEST, UNUSED_ROWS = 40, 28
 SIZES = {
@@ -114,7 +120,8 @@ def compare(path, theirs, texts, searches):
     found = [rows[row].tolist() for row in ours.tokenizer.encode([*texts, *TEXTS])]
     yield f"ids of sentencepiece itself, {len(found)} texts", found == slow.encode([*texts, *TEXTS])
     decoded = ours.tokenizer.decode(ours.tokenizer.encode(sources))
-    yield "texts of ids", decoded == [tokenizer.decode(tokenizer(text).input_ids[:-1]).strip() for text in sources]
+    expected = [tokenizer.decode(tokenizer(text).input_ids[:-1]).replace("<unk>", "").strip() for text in sources]
+    yield "texts of ids", decoded == expected
 
     numbers = {row: i for i, row in reversed([*enumerate(rows.tolist())])}
     long = " ".join(texts[8:40])  # Of more steps than the last bucket begins at.

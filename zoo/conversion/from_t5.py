@@ -94,7 +94,7 @@ def array_names(config: ModelConfig) -> Iterator[tuple[str, str]]:
 
 
 def query_scale(config: ModelConfig) -> float:
-    """Returns by what query kernels of T5 are multiplied, as it does not divide scores by the root of the head width."""
+    """Returns by what T5's query kernels are multiplied, as it does not divide scores by the root of the head width."""
     return (config.key_dim or config.hidden_dim // config.num_heads) ** 0.5
 
 

@@ -31,13 +31,18 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
 
     Raises:
         ImportError: If ctranslate2 is not installed.
-        ValueError: If `folder` exists, or `quantization` is unknown.
+        ValueError: If `folder` exists, `quantization` is unknown, or the model is a T5.
     """
     require("Export to CTranslate2", "ctranslate2")
     if quantization not in (None, *QUANTIZATIONS):
         raise ValueError(
             f"`quantization` must be one of {', '.join(QUANTIZATIONS)}, or None for float32. "
             f"Received: {quantization!r}. Choose one of them."
+        )
+    if translator.model.config.architecture != "transformer":
+        raise ValueError(
+            "Translators are written for CTranslate2 with sinusoids and layer normalization. Received: "
+            f"model.architecture={translator.model.config.architecture!r}. Export a SavedModel instead."
         )
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation

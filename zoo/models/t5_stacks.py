@@ -17,7 +17,7 @@ from zoo.models.rms_residual import RMSResidual
 
 
 class T5Parts:
-    """The layers of a block of T5 (Raffel et al. 2020, section 2.1): no biases but those of distances, RMS normalization.
+    """The layers of a block of T5 (Raffel et al. 2020, section 2.1): RMS normalization, no biases of dense layers.
 
     Self-attention adds a learned number for the distance of the key, of `buckets` that the blocks of a stack share.
 
