@@ -24,8 +24,8 @@ class TransformerConfig(CheckedConfig):
         dropout: Rate P_drop after embeddings + positions and after each sublayer.
         attention_dropout: Rate on attention weights.
         activation_dropout: Rate inside the feed-forward layers.
-        activation: Of the feed-forward layers: "relu", "gelu" (exact) as in BERT, "swish" as in Marian, or "gelu_tanh",
-            an approximation of GELU, as in T5 1.1.
+        activation: Of the feed-forward layers: "relu", "gelu" (exact) as in BERT, "gelu_tanh" (its approximation) as in
+            GPT-2, or "swish" as in Marian.
         epsilon: Added to variances by the layer normalizations.
         normalize_first: Pre-norm if True, post-norm as published if False.
     """
@@ -37,7 +37,7 @@ class TransformerConfig(CheckedConfig):
     dropout: float = rate(0.1)
     attention_dropout: float = rate(0.0)
     activation_dropout: float = rate(0.0)
-    activation: str = choice("relu", "gelu", "swish", "gelu_tanh")
+    activation: str = choice("relu", "gelu", "gelu_tanh", "swish")
     epsilon: float = 1e-6
     normalize_first: bool = False
 

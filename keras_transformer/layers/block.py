@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 import keras
 
-from keras_transformer.layers.activations import get_activation
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.residual import Residual
+from keras_transformer.ops.activations import get_activation
 
 
 def join_outputs(outputs: Any, *others: Any) -> Any:

@@ -2,9 +2,9 @@
 
 import keras
 
-from keras_transformer.layers.activations import get_activation
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.ops.activations import get_activation
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -15,7 +15,7 @@ class FeedForward(keras.layers.Layer):
 
     Args:
         intermediate_dim: Inner width F.
-        activation: Name or function; ReLU as published in 2017. Beside Keras's names, "gelu_tanh" is the GELU of GPT-2.
+        activation: Name or function; ReLU as published in 2017. Besides Keras's names there is "gelu_tanh", GPT-2's.
         dropout: Rate on the inner activations.
         use_bias: Whether there are b_1 and b_2.
 
