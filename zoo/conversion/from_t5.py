@@ -173,9 +173,10 @@ def _check_arrays(path, arrays, config, rows):
     """Checks the sizes of `config.json` by some arrays, before a model of these sizes is built."""
     width, heads = config["hidden_dim"], config["num_heads"] * config["key_dim"]
     (inner, *_), inwards = _DENSE[config["architecture"]], (config["intermediate_dim"], width)
+    layers = {"encoder": config["num_encoder_layers"], "decoder": config["num_decoder_layers"]}
     shapes = {SHARED: (rows, width)}
     for side, parts in _PARTS.items():
-        last = f"{side}.block.{config[f'num_{side}_layers'] - 1}.layer"
+        last = f"{side}.block.{layers[side] - 1}.layer"
         shapes[f"{last}.0.SelfAttention.q.weight"] = heads, width
         shapes[f"{last}.{len(parts) - 1}.DenseReluDense.{inner}.weight"] = inwards
         shapes[f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"] = 32, config["num_heads"]
