@@ -1,5 +1,7 @@
 """T5 of real size, 1.0 and 1.1, says what it says in transformers: ids, hidden states, logits and both searches.
 
+What is written for transformers says the same there, too.
+
 It needs an environment with torch, transformers, protobuf, keras, sentencepiece, safetensors and rich, and no
 TensorFlow:
 
@@ -24,6 +26,7 @@ import transformers
 from keras import ops
 
 from zoo.conversion.from_t5 import load_t5
+from zoo.conversion.to_hugging_face import write_hugging_face
 
 TEXTS = ["Ünïcödé 漢字 emoji 😀 — “quotes” …", "  two  spaces ", "ALL CAPS", "x", "12,345.67 €", "don't", "ﬁne ½ Ⅷ"]
 SENTINELS = [
@@ -138,6 +141,14 @@ def compare(path, theirs, texts, searches):
     error = np.abs(logits - expected.logits.numpy()[..., rows]).max()
     size = np.abs(logits).max()
     yield f"logits, {target.shape[1]} steps, of up to {size:.1f}, largest difference {error:.1e}", error < 1e-4
+
+    write_hugging_face(ours, path / "written")
+    written = transformers.T5ForConditionalGeneration.from_pretrained(path / "written").eval()
+    same = transformers.T5Tokenizer.from_pretrained(path / "written")(sources).input_ids == tokenizer(sources).input_ids
+    with torch.no_grad():
+        found = written(**batch, decoder_input_ids=torch.cat([torch.zeros(8, 1, dtype=int), words], 1)).logits.numpy()
+    error = np.abs(found - expected.logits.numpy()[..., : rows.max() + 1]).max()
+    yield f"what is written, in transformers: ids, and logits, largest difference {error:.1e}", same and error < 1e-4
 
     never = [[0], *([row] for row in range(rows.max() + 1, theirs.config.vocab_size))]
     for beams in (1, 4):

@@ -13,6 +13,7 @@ import zoo
 from zoo.__main__ import main
 from zoo.conversion.from_t5 import load_t5
 from zoo.conversion.hugging_face import load_folder
+from zoo.conversion.to_ctranslate2 import write_ctranslate2
 
 TEXTS = ["The dog sees the road 3 times.", "A cat, 47 trees!", "", "The <extra_id_0> paints  <extra_id_3> house é"]
 PREFIX = "translate The: "
@@ -233,6 +234,13 @@ def test_gated_models_may_share_the_table_and_scale_logits(tmp_path):
         scales[name] = np.divide(*tables)
     for name, scale in {"scaled": 1, "tied": t5.D**0.5, "mt5": t5.D**0.5}.items():
         np.testing.assert_allclose(scales[name], scale, rtol=1e-5)
+
+
+def test_ctranslate2_is_refused(folder, tmp_path):
+    pytest.importorskip("ctranslate2")
+    with pytest.raises(ValueError, match="sinusoids and layer normalization. Received: model.architecture='t5'"):
+        write_ctranslate2(load_t5(folder / "t5"), tmp_path / "a")
+    assert not (tmp_path / "a").exists()
 
 
 def test_missing_and_foreign_files_are_named(folder, tmp_path):
