@@ -126,14 +126,10 @@ def test_exports_from_text_to_text(folder, tmp_path):
 
     translator = load_t5(folder / "t5", PREFIX)
     translator.max_extra_tokens = 5
-    translator.export(tmp_path / "served", beam_size=1, alignments=True)
+    translator.export(tmp_path / "served", beam_size=1)
     found = tf.saved_model.load(str(tmp_path / "served")).signatures["serving_default"](tf.constant(TEXTS))
     translations = [text.decode() for text in found["translations"].numpy()]
     assert translations == translator.translate(TEXTS, beam_size=1)
-    links = translator.align(TEXTS, translations)
-    assert [text.decode() for text in found["alignments"].numpy()] == [
-        " ".join(f"{i}-{j}" for i, j in found.links) for found in links
-    ]
 
 
 @pytest.mark.slow
