@@ -99,11 +99,11 @@ def make_folder(path, texts, sizes, vocabulary):
                 weight.add_(torch.randn_like(weight) * 0.1)
             if "relative_attention_bias" in name:
                 weight.copy_(torch.randn_like(weight))
-        # The end becomes probable, so that many outputs end by themselves.
+        # The end becomes about as probable as the best token, so that outputs end by themselves.
         source = torch.randint(3, rows, (8, 12))
         states = model(input_ids=source, decoder_input_ids=source, output_hidden_states=True).decoder_hidden_states[-1]
-        mean = states.mean((0, 1))
-        model.lm_head.weight[1] = mean / mean.norm() * model.lm_head.weight.norm(dim=1).mean() * 0.9
+        mean, best = states.mean((0, 1)), (states @ model.lm_head.weight.T).amax(-1).mean()
+        model.lm_head.weight[1] = mean / (mean @ mean) * best
     model.save_pretrained(path)
     return model
 
@@ -152,7 +152,7 @@ def compare(path, theirs, texts, searches):
 
     never = [[0], *([row] for row in range(rows.max() + 1, theirs.config.vocab_size))]
     for beams in (1, 4):
-        search, same, ended = ours.search(beam_size=beams, length_penalty=0.0), 0, 0
+        search, same, lengths = ours.search(beam_size=beams, length_penalty=0.0), 0, []
         for text in sources[:searches]:
             row = ours.tokenizer.encode([text])[0]
             found = search(np.array([[*row, 3]], "int32"), np.array([LONGEST], "int32"))
@@ -165,9 +165,11 @@ def compare(path, theirs, texts, searches):
                 bad_words_ids=never,
                 **({"length_penalty": 0.0, "early_stopping": "never"} if beams > 1 else {}),
             )[0]
-            same += rows[best].tolist() == [int(i) for i in wanted if i > 2]
-            ended += len(best) < LONGEST - 1
-        yield f"beam of {beams}: {same} of {searches} the same, {ended} of them end by themselves", same == searches
+            # Ours end at the longest length, theirs stop.
+            same += rows[best].tolist() == [int(i) for i in wanted if i > 2][: LONGEST - 1]
+            lengths.append(len(best))
+        note = f"{np.mean(lengths):.1f} tokens on average, {sum(n < LONGEST - 1 for n in lengths)} end by themselves"
+        yield f"beam of {beams}: {same} of {searches} the same; {note}", same == searches
 
 
 if __name__ == "__main__":
