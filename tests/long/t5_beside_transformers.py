@@ -115,6 +115,7 @@ def compare(path, theirs, texts, searches):
     ours.max_repeats = 0
     rows = ours.tokenizer.rows
     sources = [*texts, *TEXTS, *SENTINELS]
+    searches = min(searches, len(sources))
     for name, found, prefix in (("", ours, ""), (" with a prefix", prefixed, PREFIX)):
         expected = [tokenizer(prefix + text).input_ids[:-1] for text in sources]
         ids = [rows[row].tolist() for row in found.tokenizer.encode(sources)]
