@@ -32,7 +32,7 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
 
     Raises:
         ImportError: If ctranslate2 is not installed.
-        ValueError: If `folder` exists, or `quantization` is unknown.
+        ValueError: If `folder` exists, `quantization` is unknown, or the model is a T5.
     """
     require("Export to CTranslate2", "ctranslate2")
     if quantization not in (None, *QUANTIZATIONS):
@@ -43,6 +43,11 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
     if not isinstance(translator.model, Seq2Seq):
         raise ValueError(
             "CTranslate2 translates token by token. Received: a non-autoregressive translator. Export a SavedModel."
+        )
+    if translator.model.config.architecture != "transformer":
+        raise ValueError(
+            "Translators are written for CTranslate2 with sinusoids and layer normalization. Received: "
+            f"model.architecture={translator.model.config.architecture!r}. Export a SavedModel instead."
         )
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation

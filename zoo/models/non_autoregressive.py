@@ -82,7 +82,7 @@ class NonAutoregressive(EncoderDecoder):
         Call this method in the graph of the search: the function holds the output matrix, computed once.
         """
         memory, memory_mask = repeat_rows((memory, memory_mask), num_lengths)
-        output_kernel = self.embedding.output_kernel()
+        output_kernel = self.output_table.output_kernel()
 
         def step(token_ids, positions):
             x = self.decode(token_ids, memory, memory_mask)

@@ -12,10 +12,11 @@ from keras_transformer.ops.cache import BlockCache
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, ModelConfig
 from zoo.models.encoder_model import ConfiguredModel
+from zoo.models.t5_stacks import T5Decoder, T5Encoder
 
 
 class EncoderDecoder(ConfiguredModel):
-    """Base of models of an encoder and a decoder, with one embedding table for source, target and output.
+    """Base of models of an encoder and a decoder.
 
     Axes: B batch, S source steps, T target steps, K beams, V vocabulary, D width.
 
@@ -29,16 +30,29 @@ class EncoderDecoder(ConfiguredModel):
         self.embedding = TokenEmbedding(
             config.vocabulary_size, config.hidden_dim, mask_zero=False, dtype=policy, name="embedding"
         )
-        self.positions = PositionalEncoding(dtype=policy, name="positions")
+        self.output_embedding, self.positions = None, None
+        if config.architecture == "t5.1.1":
+            self.output_embedding = TokenEmbedding(
+                config.vocabulary_size, config.hidden_dim, mask_zero=False, dtype=policy, name="output_embedding"
+            )
+        if config.architecture == "transformer":
+            self.positions = PositionalEncoding(dtype=policy, name="positions")
         self.embedding_dropout = Dropout(config.dropout, dtype=policy, name="embedding_dropout")
         arguments = {**config.block_arguments(), "dtype": policy}
-        self.encoder = Encoder(config.num_encoder_layers, **arguments, name="encoder")
-        self.decoder = Decoder(config.num_decoder_layers, **arguments, name="decoder")
+        stacks = Encoder, Decoder
+        if config.architecture != "transformer":
+            stacks = T5Encoder, T5Decoder
+            arguments |= {"key_dim": config.key_dim or None, "gated": config.architecture == "t5.1.1"}
+        self.encoder = stacks[0](config.num_encoder_layers, **arguments, name="encoder")
+        self.decoder = stacks[1](config.num_decoder_layers, **arguments, name="decoder")
 
     def build(self, inputs_shape=None):
         vectors = (None, None, self.config.hidden_dim)
         self.embedding.build()
-        self.positions.build(vectors)
+        if self.output_embedding is not None:
+            self.output_embedding.build()
+        if self.positions is not None:
+            self.positions.build(vectors)
         self.encoder.build(vectors)
         self.decoder.build(vectors, vectors)
         if self.config.output_bias:
@@ -54,23 +68,33 @@ class EncoderDecoder(ConfiguredModel):
 
     def logits(self, x, output_kernel=None):
         """Computes logits `[..., V]` from vectors `[..., D]`."""
-        logits = self.embedding.logits(x, output_kernel)
+        logits = self.output_table.logits(x, output_kernel)
         return logits + ops.cast(self.output_bias, logits.dtype) if self.config.output_bias else logits
 
     def embed(self, token_ids, start_index=0):
         """Embeds ids `[B, T]` as vectors `[B, T, D]`, the first at position `start_index`."""
-        return self.embedding_dropout(self.positions(self.embedding(token_ids), start_index=start_index))
+        x = self.embedding(token_ids)
+        return self.embedding_dropout(x if self.positions is None else self.positions(x, start_index=start_index))
 
     def encode(self, source):
         """Encodes source ids `[B, S]` as the memory `[B, S, D]`."""
         return self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))
 
+    @property
+    def output_table(self) -> TokenEmbedding:
+        """The embedding whose table gives the logits."""
+        return self.embedding if self.output_embedding is None else self.output_embedding
+
 
 @keras.saving.register_keras_serializable("zoo")
 class Seq2Seq(EncoderDecoder):
-    """Transformer of Vaswani et al. (2017), which predicts each token of the target from those before it.
+    """Transformer of Vaswani et al. (2017), which predicts each token from those before it; or T5.
 
         x = Dropout(sqrt(D) E[ids] + PE),  memory = Encoder(x_source),  logits = Decoder(x_target, memory) E^T (+ b)
+
+    One embedding table E serves source, target and output.
+    T5 (Raffel et al. 2020) has no PE: its self-attention knows distances. Its E is sqrt(D) times this one, as it is not
+    scaled here but in the logits. T5 1.1 has another matrix for the logits, which it does not scale.
 
     Args:
         config: Sizes and rates.
@@ -118,7 +142,7 @@ class Seq2Seq(EncoderDecoder):
 
         Call this method in the graph of the search: the function holds a tensor, the output matrix, computed once.
         """
-        output_kernel = self.embedding.output_kernel()
+        output_kernel = self.output_table.output_kernel()
 
         def step(token_ids, state, index):
             ((ancestors,), kept), visible = state, None

@@ -80,8 +80,11 @@ class Translation(Task):
         return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size)
 
     def make_predictor(self, model, card, run):
-        longest = min(128, run.max_tokens)
-        return Translator(model, run.vocabulary, card, max_source_tokens=longest, placeholders=_placeholders(run))
+        options = {"max_source_tokens": 128, "split_sentences": True}
+        if run.initial is not None:
+            options = {name: getattr(run.initial, name) for name in options}
+        options["max_source_tokens"] = min(options["max_source_tokens"], run.max_tokens)
+        return Translator(model, run.vocabulary, card, **options, placeholders=_placeholders(run))
 
     def encode(self, run, tokenizer):
         """Encodes the corpus into memory-mapped files of the run, at each start, to check that it has not changed."""
