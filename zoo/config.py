@@ -24,7 +24,8 @@ class TransformerConfig(CheckedConfig):
         dropout: Rate P_drop after embeddings + positions and after each sublayer.
         attention_dropout: Rate on attention weights.
         activation_dropout: Rate inside the feed-forward layers.
-        activation: Of the feed-forward layers: "relu", "gelu" (exact) as in BERT, or "swish" as in Marian.
+        activation: Of the feed-forward layers: "relu", "gelu" (exact) as in BERT, "gelu_tanh" (its approximation) as in
+            GPT-2, or "swish" as in Marian.
         epsilon: Added to variances by the layer normalizations.
         normalize_first: Pre-norm if True, post-norm as published if False.
     """
@@ -36,7 +37,7 @@ class TransformerConfig(CheckedConfig):
     dropout: float = rate(0.1)
     attention_dropout: float = rate(0.0)
     activation_dropout: float = rate(0.0)
-    activation: str = choice("relu", "gelu", "swish")
+    activation: str = choice("relu", "gelu", "gelu_tanh", "swish")
     epsilon: float = 1e-6
     normalize_first: bool = False
 
@@ -100,11 +101,14 @@ class LanguageModelConfig(TransformerConfig):
         architecture: "llama": rotary positions, RMS normalization, gated feed-forward layers (Touvron et al. 2023);
             "gpt2": learned positions, layer normalization (Radford et al. 2019).
         max_positions: Rows of the table of learned positions; 0 for rotary ones, which have no limit.
+        num_impossible: The first so many tokens have no probability: padding and others that texts do not have. For
+            models of other packages, which were trained without these tokens.
     """
 
     num_layers: int = positive(6)
     architecture: str = choice("llama", "gpt2")
     max_positions: int = zero_or_more(0)
+    num_impossible: int = zero_or_more(0)
 
     def __post_init__(self):
         super().__post_init__()

@@ -8,6 +8,7 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.residual import Residual
+from keras_transformer.ops.activations import get_activation
 
 
 def join_outputs(outputs: Any, *others: Any) -> Any:
@@ -53,7 +54,7 @@ class TransformerBlock(keras.layers.Layer):
         self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.activation_dropout = activation_dropout
-        self.activation = keras.activations.get(activation)
+        self.activation = get_activation(activation)
         self.normalize_first = normalize_first
         self.epsilon = epsilon
         self.supports_masking = True

@@ -4,6 +4,7 @@ import keras
 
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.ops.activations import get_activation
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -14,7 +15,7 @@ class FeedForward(keras.layers.Layer):
 
     Args:
         intermediate_dim: Inner width F.
-        activation: Name or function; ReLU as published in 2017.
+        activation: Name or function; ReLU as published in 2017. Besides Keras's names there is "gelu_tanh", GPT-2's.
         dropout: Rate on the inner activations.
 
     Call arguments:
@@ -34,7 +35,7 @@ class FeedForward(keras.layers.Layer):
                 f"`intermediate_dim` must be a positive integer. Received: intermediate_dim={intermediate_dim!r}."
             )
         self.intermediate_dim = intermediate_dim
-        self.activation = keras.activations.get(activation)
+        self.activation = get_activation(activation)
         self.dropout = dropout
         self.supports_masking = True
         self.inner_dense = Dense(

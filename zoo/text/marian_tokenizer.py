@@ -38,6 +38,7 @@ class MarianTokenizer:
 
     start_id, end_id, unknown_id, mask_id = START_ID, END_ID, UNKNOWN_ID, UNKNOWN_ID
     case_markup = lowercase = False
+    word_prefix = ""
 
     def __init__(
         self,

@@ -4,15 +4,16 @@ import json
 import os
 import pathlib
 
+from zoo.text.byte_pair_tokenizer import BytePairTokenizer
 from zoo.text.marian_tokenizer import MarianTokenizer
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 
-Vocabulary = Tokenizer | MarianTokenizer | WordPieceTokenizer
+Vocabulary = Tokenizer | MarianTokenizer | WordPieceTokenizer | BytePairTokenizer
 
 
 def read_vocabulary(model: bytes, num_threads: int = -1) -> Vocabulary:
-    """Reads a serialized vocabulary: a sentencepiece model, those of a Marian, or the word pieces of a BERT.
+    """Reads a serialized vocabulary: a sentencepiece model, those of a Marian, word pieces, or byte pairs.
 
     Args:
         model: What the property `model` of the vocabulary returned.
@@ -20,9 +21,10 @@ def read_vocabulary(model: bytes, num_threads: int = -1) -> Vocabulary:
     """
     if model[:1] != b"{":
         return Tokenizer(model, num_threads)
-    if "source_model" in json.loads(model):
+    names = json.loads(model).keys()
+    if "source_model" in names:
         return MarianTokenizer.from_bytes(model, num_threads)
-    return WordPieceTokenizer.from_bytes(model)
+    return (BytePairTokenizer if "merges" in names else WordPieceTokenizer).from_bytes(model)
 
 
 def load_vocabulary(path: str | os.PathLike) -> Vocabulary:

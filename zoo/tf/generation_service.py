@@ -8,7 +8,7 @@ from keras_transformer.decoding import sample, with_repetition_penalty
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.limits import Limits, with_check
 from zoo.tf.limits import check_bytes, start_timer
-from zoo.tf.tokenizers import GraphTokenizer
+from zoo.tf.vocabularies import graph_tokenizer
 
 
 class GenerationService(tf.Module):
@@ -29,7 +29,7 @@ class GenerationService(tf.Module):
         super().__init__()
         self._generator, self._limits, self._options = generator, limits, options
         self._tracked = [variable.value for variable in generator.model.variables]
-        self._tokenizer = GraphTokenizer(generator.tokenizer)
+        self._tokenizer = graph_tokenizer(generator.tokenizer)
         self._begin = generator.encode_prompt("")  # What an empty prompt begins with.
 
     def signatures(self) -> dict:
@@ -80,7 +80,7 @@ class GenerationService(tf.Module):
         state, last = generator.model.init_state(prompts, size, generator.max_tokens)
         step = generator.model.step_function(generator.max_tokens)
         if options.repetition_penalty != 1:
-            seen = tf.reduce_any(tf.one_hot(prompts[:, :-1], generator.model.config.vocabulary_size) > 0, axis=1)
+            seen = generator.model.occurring_tokens(prompts[:, :-1])
             step, state = with_repetition_penalty(step, state, options.repetition_penalty, seen)
 
         def first_reads_the_prompt(token_ids, states, index):
