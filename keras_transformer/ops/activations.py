@@ -16,5 +16,5 @@ def gelu_tanh(x):
 
 
 def get_activation(identifier: Any) -> Callable:
-    """Returns a function by name, one of Keras's or "gelu_tanh", or from a serialized form; see `keras.activations.get`."""
+    """Returns the activation of a name, "gelu_tanh" or one of Keras's, or what `keras.activations.get` does."""
     return gelu_tanh if identifier == "gelu_tanh" else keras.activations.get(identifier)

@@ -58,8 +58,8 @@ def load_gpt2(folder: str | os.PathLike, dtype: str | None = None) -> Any:
         A `zoo.language_modelling.predictor.TextGenerator`.
 
     Raises:
-        ValueError: If a file is missing or damaged, the model is no GPT-2, or an array is missing, unknown or of another
-            shape; the message names it.
+        ValueError: If a file is missing or damaged, the model is no GPT-2, or an array is missing, unknown or of
+            another shape; the message names it.
     """
     folder = pathlib.Path(folder)
     found = read_json(folder, "config.json")
@@ -141,4 +141,3 @@ def _split(name):
     front, _, kind = name.rpartition(".")
     parts = front.split(".")
     return (parts[1], ".".join(parts[2:]), kind) if parts[0] == "h" and len(parts) > 1 else (front, "", kind)
-

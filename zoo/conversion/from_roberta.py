@@ -8,9 +8,7 @@ from zoo.conversion.from_bert import encoder_config, make_encoder
 from zoo.conversion.hugging_face import check_integers, check_shapes, read_arrays, read_json
 from zoo.serving.sentence_encoder import SentenceEncoder
 
-_WORDS, _POSITIONS, _SEGMENTS = (
-    f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")
-)
+_WORDS, _POSITIONS, _SEGMENTS = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type"))
 _HEAD = "lm_head."
 _SPECIAL_IDS = {"pad": "pad_token_id", "start": "bos_token_id", "end": "eos_token_id"}
 
@@ -18,16 +16,16 @@ _SPECIAL_IDS = {"pad": "pad_token_id", "start": "bos_token_id", "end": "eos_toke
 def load_roberta(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEncoder:
     """Loads a RoBERTa encoder from `config.json`, its weights, and `tokenizer.json`, or `vocab.json` and `merges.txt`.
 
-    RoBERTa (Liu et al. 2019) is a BERT of byte pairs, whose positions begin behind the number of the padding. The vector
-    of its only segment becomes a part of the positions. The heads of pretraining and of other tasks are ignored.
+    RoBERTa (Liu et al. 2019) is a BERT of byte pairs, whose positions begin behind the number of the padding. The
+    vector of its only segment becomes a part of the positions. The heads of pretraining and of other tasks are ignored.
 
     Args:
         folder: Hugging Face folder of the model.
         dtype: As for `zoo.load`.
 
     Raises:
-        ValueError: If a file is missing or damaged, the architecture is not RoBERTa, or an array is missing, unknown, or
-            of another shape; the message names it.
+        ValueError: If a file is missing or damaged, the architecture is not RoBERTa, or an array is missing, unknown,
+            or of another shape; the message names it.
     """
     _, config = encoder_config(folder, ["roberta"])
     found = read_json(folder, "config.json")

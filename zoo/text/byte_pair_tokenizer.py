@@ -1,4 +1,4 @@
-"""Byte-level byte-pair tokenizer of GPT-2 and RoBERTa, with the ids of its authors' tokenizer. Standard library only."""
+"""Byte-level byte-pair tokenizer of GPT-2 and RoBERTa. Standard library only."""
 
 import functools
 import hashlib
@@ -18,9 +18,9 @@ _CACHED_WORDS = 2**16
 class BytePairTokenizer:
     """Encodes texts as ids of byte pairs (Radford et al. 2019); its ids 0 to 3 are padding, unknown, start and end.
 
-    A text is split into words, each with the space before it, and each word into bytes, of which pairs are merged in the
-    order of `merges`. Nothing is lost: `decode(encode([text])) == [text]`. Strings that look like special tokens are
-    plain text. Which characters are letters and numbers is what the Unicode version of Python says.
+    A text is split into words, each with the space before it, and each word into bytes, of which pairs are merged in
+    the order of `merges`; see `zoo.text.byte_pairs`. Nothing is lost: `decode(encode([text])) == [text]`. Strings that
+    look like special tokens are plain text. Python's version of Unicode says which characters are letters and numbers.
 
     Args:
         pieces: The vocabulary, in the order of the ids, in which visible characters stand for bytes. The first four are
@@ -51,8 +51,8 @@ class BytePairTokenizer:
         if len(ids) < len(self.pieces) or missing or any(len(pair) != 2 for pair in pairs):
             without = f", without {missing[0]!r}" if missing else ""
             raise ValueError(
-                "A byte-level vocabulary must have every piece once, each of the 256 bytes, the two parts of each merge, "
-                f"and what they give. Received: {len(self.pieces)} pieces, {len(ids)} of them different, and "
+                "A byte-level vocabulary must have every piece once, each of the 256 bytes, the two parts of each "
+                f"merge, and what they give. Received: {len(self.pieces)} pieces, {len(ids)} of them different, and "
                 f"{len(pairs)} merges{without}. Use the files of one GPT-2 or RoBERTa."
             )
         self.mask_id = UNKNOWN_ID if mask is None else ids[mask]
