@@ -46,12 +46,23 @@ class GenerationService(tf.Module):
         check = start_timer(self._limits)
         check_bytes(tf.strings.length(prompt), self._limits)
         rows = self._rows(tf.strings.unicode_transcode(prompt, "UTF-8", "UTF-8", errors="replace"))
+        self._check_positions(rows)
         ids = self._generate(check, self._padded(rows), seed)
         texts = self._tokenizer.decode(ids)
         if self._options.stop:
             stops = "|".join(map(re.escape, self._options.stop))
             texts = tf.strings.regex_replace(texts, f"(?s)(?:{stops}).*", "")
         return texts
+
+    def _check_positions(self, rows):
+        """Raises an error in the graph if a prompt and its text have more tokens than the model has positions."""
+        limit, needed = self._generator.model.config.max_positions, self._options.max_tokens
+        if limit:
+            message = (
+                f"A prompt may have at most {limit - needed} tokens: the model has {limit} positions, of which a text "
+                f"needs {needed}. Shorten it, or export with fewer tokens."
+            )
+            tf.debugging.assert_less_equal(rows.row_lengths(), tf.constant(limit - needed, tf.int64), message)
 
     def _rows(self, texts):
         """Encodes prompts as `TextGenerator.encode_prompt` does, as ragged ids."""
