@@ -101,7 +101,7 @@ def run_average(options) -> None:
 
 
 def run_convert(options) -> None:
-    """Writes a checkpoint from the folder of a Hugging Face model, a BERT or a Marian translator; or the reverse."""
+    """Writes a checkpoint from the folder of a Hugging Face model: BERT, RoBERTa, GPT-2, Marian; or the reverse."""
     from zoo.conversion.hugging_face import load_folder
 
     languages = {"target_language": options.target_language} if options.target_language else {}
