@@ -38,6 +38,11 @@ def gelu(x):
     return x * (1 + np.vectorize(math.erf)(x / math.sqrt(2))) / 2
 
 
+def gelu_tanh(x):
+    """Approximates `gelu` by a hyperbolic tangent (Hendrycks and Gimpel 2016, section 2)."""
+    return x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
+
+
 def causal(steps, key_steps, offset=0):
     """Returns a mask [1, T, S]: query step t, step t + offset of the sequence, sees keys up to itself."""
     return np.array([[[s <= t + offset for s in range(key_steps)] for t in range(steps)]])

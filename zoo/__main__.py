@@ -101,7 +101,7 @@ def run_average(options) -> None:
 
 
 def run_convert(options) -> None:
-    """Writes a checkpoint from the folder of a Hugging Face model, a BERT, Marian translator or T5; or the reverse."""
+    """Writes a checkpoint from a Hugging Face folder: BERT, RoBERTa, GPT-2, T5, Marian; or the reverse."""
     from zoo.conversion.hugging_face import load_folder
 
     given = {name: getattr(options, name) for name in ("target_language", "prefix") if getattr(options, name)}

@@ -150,11 +150,14 @@ class LanguageModelConfig(TransformerConfig):
         architecture: "llama": rotary positions, RMS normalization, gated feed-forward layers (Touvron et al. 2023);
             "gpt2": learned positions, layer normalization (Radford et al. 2019).
         max_positions: Rows of the table of learned positions; 0 for rotary ones, which have no limit.
+        num_impossible: The first so many tokens have no probability: padding and others that texts do not have. For
+            models of other packages, which were trained without these tokens.
     """
 
     num_layers: int = positive(6)
     architecture: str = choice("llama", "gpt2")
     max_positions: int = zero_or_more(0)
+    num_impossible: int = zero_or_more(0)
 
     def __post_init__(self):
         super().__post_init__()

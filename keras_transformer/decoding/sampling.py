@@ -119,7 +119,7 @@ def sample_steps(
     """
     _check(temperature or 1.0, top_k, top_p, None, uniforms)
     count = ops.shape(uniforms)[0]
-    token_ids = ops.cast(token_ids, "int32")
+    token_ids, index = ops.cast(token_ids, "int32"), ops.cast(index, "int32")
 
     def body(i, token_ids, state, found):
         logits, state = hypotheses.call_step(step, token_ids, state, index + i, 0, None)

@@ -17,7 +17,7 @@ def ready(**kwargs):
     return checks.randomize(layer)
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh"])
 def test_equals_numpy(activation):
     layer = ready(activation=activation)
     expected = ref.feed_forward(X, ref.weights_of(layer), getattr(ref, activation))
@@ -46,7 +46,8 @@ def test_keeps_the_mask():
 
 def test_layer_rules(tmp_path):
     checks.check_layer(lambda **k: FeedForward(F, "gelu", dropout=0.1, **k), X)
-    checks.check_saving(lambda **k: FeedForward(F, **k), X, folder=tmp_path)
+    checks.check_layer(lambda **k: FeedForward(F, "gelu_tanh", **k), X)
+    checks.check_saving(lambda **k: FeedForward(F, "gelu_tanh", **k), X, folder=tmp_path)
 
 
 @pytest.mark.parametrize("size", [0, -3, 1.5, None])

@@ -3,12 +3,16 @@
 import dataclasses
 import os
 import pathlib
+from collections.abc import Collection
+
+import numpy as np
 
 from zoo.config import EncoderConfig
-from zoo.conversion.hugging_face import check_shapes, check_values, read_arrays, read_json
+from zoo.conversion.hugging_face import ACTIVATIONS, check_shapes, check_values, read_arrays, read_json
 from zoo.models.encoder_model import EncoderModel
 from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.storage.arrays import assign_arrays
+from zoo.text.vocabularies import Vocabulary
 from zoo.text.word_pieces import WordPieceTokenizer
 
 # Arrays that are ignored: the heads of pretraining and of other tasks, and a constant.
@@ -68,6 +72,7 @@ SETTINGS = {  # Names in `config.json`, by those of `EncoderConfig`.
         "max_positions": "max_position_embeddings",
     },
 }
+SETTINGS["roberta"] = SETTINGS["bert"]
 _EPSILON = 1e-12  # DistilBERT's, which no file says.
 
 
@@ -84,7 +89,7 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEn
         ValueError: If a file is missing, the architecture is not BERT, or an array is missing, unknown, or of another
             shape; the message names it.
     """
-    kind, config = _config(folder)
+    kind, config = encoder_config(folder, BLOCKS.keys())
     given, weights = read_arrays(folder)
     tokenizer = WordPieceTokenizer.from_folder(folder)
     if tokenizer.vocabulary_size > config.vocabulary_size:
@@ -93,6 +98,27 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEn
             f"{config.vocabulary_size}. Use the files of one model."
         )
     arrays = {name.removeprefix(f"{kind}."): array for name, array in given.items()}
+    return make_encoder(kind, config, tokenizer, arrays, weights, dtype)
+
+
+def make_encoder(
+    kind: str,
+    config: EncoderConfig,
+    tokenizer: Vocabulary,
+    arrays: dict[str, np.ndarray],
+    weights: pathlib.Path,
+    dtype: str | None,
+) -> SentenceEncoder:
+    """Makes an encoder from published arrays.
+
+    Args:
+        kind: One of BLOCKS, which names the arrays.
+        config: Sizes of the arrays. The vocabulary may have fewer pieces than the table has rows.
+        tokenizer: The vocabulary.
+        arrays: Arrays by name.
+        weights: File that they come from.
+        dtype: As for `zoo.load`.
+    """
     blocks, layers = BLOCKS[kind]
     (inner,) = (theirs for theirs, ours in layers.items() if ours == "feed_forward/inner_dense")
     shapes = {
@@ -118,13 +144,13 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEn
     return SentenceEncoder(model, tokenizer, config.max_positions)
 
 
-def _config(folder):
-    """Returns the kind of the model, and its configuration."""
+def encoder_config(folder: str | os.PathLike, kinds: Collection[str]) -> tuple[str, EncoderConfig]:
+    """Reads the kind of the model, one of `kinds`, and its configuration."""
     found = read_json(folder, "config.json")
     expected = {
-        "model_type": (*SETTINGS,),
-        "hidden_act": ("gelu", "relu", None),
-        "activation": ("gelu", "relu", None),
+        "model_type": (*kinds,),
+        "hidden_act": (*ACTIVATIONS, None),
+        "activation": (*ACTIVATIONS, None),
         "position_embedding_type": ("absolute", None),
         "is_decoder": (False, None),
     }
@@ -135,6 +161,7 @@ def _config(folder):
         raise ValueError(f"{pathlib.Path(folder) / 'config.json'} has no {missing[0]}. Fetch the model again.")
     values = {ours: found[theirs] for ours, theirs in SETTINGS[kind].items()}
     values |= {name: float(values[name]) for name in ("dropout", "attention_dropout")}
+    values["activation"] = ACTIVATIONS[values["activation"]]
     return kind, EncoderConfig(**{"epsilon": _EPSILON, **values}, bert_embeddings=True)
 
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from zoo.config import START_ID, ModelConfig
-from zoo.conversion.hugging_face import check_shapes, check_values, read_arrays, read_json
+from zoo.conversion.hugging_face import (
+    ACTIVATIONS,
+    check_integers,
+    check_shapes,
+    check_values,
+    read_arrays,
+    read_json,
+)
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import assign_arrays
 from zoo.text.marian_tokenizer import MarianTokenizer
@@ -78,7 +85,7 @@ def load_marian(folder: str | os.PathLike, target_language: str | None = None, d
 def _config(folder, found):
     expected = {
         "model_type": ("marian",),
-        "activation_function": ("swish", "silu", "relu", "gelu"),
+        "activation_function": (*ACTIVATIONS,),
         "scale_embedding": (True,),
         "share_encoder_decoder_embeddings": (True, None),
         "tie_word_embeddings": (True, None),
@@ -96,17 +103,11 @@ def _config(folder, found):
         "intermediate_dim": "encoder_ffn_dim",
         "num_heads": "encoder_attention_heads",
     }
-    for name in sizes.values():
-        if type(found.get(name)) is not int:
-            path = folder / "config.json"
-            raise ValueError(
-                f"{path} must have a whole number as {name}. Received: {found.get(name)!r}. Fetch it again."
-            )
-    activation = found["activation_function"]
+    check_integers(folder, found, sizes.values())
     return {
         **{ours: found[theirs] for ours, theirs in sizes.items()},
         **{f"{name}dropout": float(found.get(f"{name}dropout", 0.0)) for name in ("", "attention_", "activation_")},
-        "activation": "swish" if activation == "silu" else activation,
+        "activation": ACTIVATIONS[found["activation_function"]],
         "epsilon": 1e-5,  # That of PyTorch's layer normalization, which no file says.
         "output_bias": True,
     }

@@ -17,9 +17,19 @@ from zoo.conversion.pickles import read_pickled_arrays
 LOADERS = {
     "bert": ("zoo.conversion.from_bert", "load_bert"),
     "distilbert": ("zoo.conversion.from_bert", "load_bert"),
+    "roberta": ("zoo.conversion.from_roberta", "load_roberta"),
+    "gpt2": ("zoo.conversion.from_gpt2", "load_gpt2"),
     "marian": ("zoo.conversion.from_marian", "load_marian"),
     "mt5": ("zoo.conversion.from_t5", "load_t5"),
     "t5": ("zoo.conversion.from_t5", "load_t5"),
+}
+ACTIVATIONS = {  # Names there, and those of `TransformerConfig`.
+    "relu": "relu",
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "swish": "swish",
+    "silu": "swish",
 }
 _WEIGHTS, _INDEX, _PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
 
@@ -78,6 +88,16 @@ def check_values(folder: str | os.PathLike, found: Mapping, expected: Mapping[st
             raise ValueError(
                 f"{pathlib.Path(folder) / 'config.json'} must describe {what} with {name} of "
                 f"{' or '.join(map(str, values))}. Received: {name}={found.get(name)!r}. Use another model."
+            )
+
+
+def check_integers(folder: str | os.PathLike, found: Mapping, names: Sequence[str]) -> None:
+    """Checks that values of `config.json` are whole numbers."""
+    for name in names:
+        if type(found.get(name)) is not int:
+            path = pathlib.Path(folder) / "config.json"
+            raise ValueError(
+                f"{path} must have a whole number as {name}. Received: {found.get(name)!r}. Fetch it again."
             )
 
 

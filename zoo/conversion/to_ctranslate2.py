@@ -54,7 +54,9 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
 
     config, arrays = translator.model.config, named_arrays(translator.model)
     layers = config.num_encoder_layers, config.num_decoder_layers
-    activation = getattr(Activation, config.activation.upper())
+    activation = {"gelu_tanh": Activation.GELUTanh}.get(config.activation) or getattr(
+        Activation, config.activation.upper()
+    )
     spec = TransformerSpec.from_config(layers, config.num_heads, pre_norm=config.normalize_first, activation=activation)
     positions = np.array(sinusoidal_encoding(np.arange(_POSITIONS), config.hidden_dim))
     table = arrays["embedding/embeddings"]

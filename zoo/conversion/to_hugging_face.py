@@ -7,6 +7,7 @@ import safetensors.numpy
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.conversion import from_bert, from_marian, from_t5
+from zoo.conversion.hugging_face import ACTIVATIONS
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import named_arrays, new_folder, write_atomically
 from zoo.storage.formats import to_json
@@ -71,6 +72,7 @@ def _bert(predictor):
     if not config.num_segments:
         arrays["embeddings.token_type_embeddings.weight"] = np.zeros((1, config.hidden_dim), "float32")
     settings = {theirs: getattr(config, ours) for ours, theirs in from_bert.SETTINGS["bert"].items()}
+    settings["hidden_act"] = _activation(config)
     return {
         "config.json": {
             "architectures": ["BertModel"],
@@ -159,7 +161,7 @@ def _marian_config(translator, size):
         "decoder_attention_heads": config.num_heads,
         "encoder_ffn_dim": config.intermediate_dim,
         "decoder_ffn_dim": config.intermediate_dim,
-        "activation_function": config.activation,
+        "activation_function": _activation(config),
         "dropout": config.dropout,
         "attention_dropout": config.attention_dropout,
         "activation_dropout": config.activation_dropout,
@@ -232,6 +234,11 @@ def _t5(translator):
             "model_max_length": translator.max_source_tokens,
         },
     }
+
+
+def _activation(config):
+    """Returns the name that transformers has for the activation."""
+    return next(theirs for theirs, ours in ACTIVATIONS.items() if ours == config.activation)
 
 
 def _kind(name):

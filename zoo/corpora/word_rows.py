@@ -39,6 +39,7 @@ def _subwords(words, number, tokenizer):
     for i, word in enumerate(words):
         if not word.strip():
             raise ValueError(f"No word may be empty. Received: sentences[{number}][{i}]={word!r}.")
+    words = [tokenizer.word_prefix + word for word in words]
     return [ids or [tokenizer.unknown_id] for ids in tokenizer.encode(words)]
 
 

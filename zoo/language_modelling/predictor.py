@@ -19,11 +19,13 @@ from zoo.language_modelling.scoring import scored_windows
 from zoo.models.language_model import LanguageModel
 from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress, raise_mismatch
 from zoo.text.checks import check_texts
-from zoo.text.tokenizer import Tokenizer
+from zoo.text.vocabularies import Vocabulary
 
 _PROBES = ["", "The ", "It's 3 o'clock,\tnaïve Straße!\n\n", "xyzzy 🙂 ❤ 中国"]
 _CHUNK = 16  # Steps between two looks at the texts.
 _PAST = 8192  # Tokens of all prompts and texts of a batch.
+_SCORED = 16_384  # Tokens of a batch that is scored,
+_LOGITS = 2**26  # and their logits.
 
 
 class TextGenerator(Predictor):
@@ -46,7 +48,7 @@ class TextGenerator(Predictor):
     def __init__(
         self,
         model: LanguageModel,
-        tokenizer: Tokenizer,
+        tokenizer: Vocabulary,
         card: dict | None = None,
         max_tokens: int = 256,
         documents: bool = True,
@@ -105,7 +107,7 @@ class TextGenerator(Predictor):
         width = self.max_tokens
         inputs, labels = scored_windows(self.encode_documents(texts), width, stride or max(1, width // 2))
         found = [None] * len(inputs.lengths)
-        for chunk in length_sorted_chunks(inputs.lengths, 16_384):
+        for chunk in length_sorted_chunks(inputs.lengths, min(_SCORED, _LOGITS // self.model.config.vocabulary_size)):
             steps = self.rounded(int(inputs.lengths[chunk].max()), MIN_WIDTH)
             wanted = labels.padded(chunk, steps, NO_LABEL)
             values = self.compiled(self._log_probs)(inputs.padded(chunk, steps), np.maximum(wanted, 0))
@@ -182,8 +184,7 @@ class TextGenerator(Predictor):
     def _begin(self, prompts, *, length):
         """Reads prompts `[B, P]`; returns their last tokens, those that occurred before, and the flat state."""
         state, last = self.model.init_state(prompts, length, self.max_tokens)
-        size = self.model.config.vocabulary_size
-        seen = ops.any(ops.one_hot(prompts[:, :-1], size, dtype="bool"), axis=1)
+        seen = self.model.occurring_tokens(prompts[:, :-1])
         return [last, seen, *keras.tree.flatten(state.tensors)]
 
     def _advance(self, tokens, index, uniforms, seen, *flat, penalty, **options):
@@ -212,8 +213,8 @@ class TextGenerator(Predictor):
 
     def _log_probs(self, token_ids, labels):
         logits = self.model({"token_ids": token_ids}, training=False)
-        log_probs = ops.log_softmax(ops.cast(logits, "float32"))
-        return ops.take_along_axis(log_probs, labels[..., None], axis=-1)[..., 0]
+        logits = ops.cast(logits, "float32")
+        return ops.take_along_axis(logits, labels[..., None], axis=-1)[..., 0] - ops.logsumexp(logits, axis=-1)
 
     def _make_service(self, limits, **options):
         from zoo.tf.generation_service import GenerationService

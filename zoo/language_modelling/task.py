@@ -68,6 +68,10 @@ class LanguageModelling(Task):
         corpus = pack(rows, run.max_tokens, framed, run.settings.seed)
         run.log(f"train: {len(rows):,} documents, {len(corpus.ids):,} tokens")
         unseen = np.setdiff1d(np.arange(NUM_SPECIAL_IDS, run.config.vocabulary_size), corpus.ids).tolist()
+        if run.initial is not None:  # It may have seen some of them.
+            pieces, never = run.initial.tokenizer.pieces, {*run.initial.unseen}
+            known = {piece for number, piece in enumerate(pieces) if number not in never}
+            unseen = [number for number in unseen if run.vocabulary.pieces[number] not in known]
         run.data = run.data._replace(arguments={**run.data.arguments, "unseen": unseen})
         return corpus
 

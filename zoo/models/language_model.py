@@ -56,6 +56,7 @@ class LlamaStack(Encoder):
     block_class = LlamaBlock
 
 
+NEVER = -1e4  # Logit of a token without probability, in any precision.
 STACKS = {"llama": LlamaStack, "gpt2": Encoder}
 
 
@@ -65,6 +66,7 @@ class LanguageModel(ConfiguredModel):
 
         x = Dropout(E[ids] (+ P)),  logits = Blocks(x) E^T
 
+    The logits of the first `config.num_impossible` tokens are NEVER instead.
     P are learned positions ("gpt2": Radford et al. 2019); rotary ones are inside of the blocks ("llama": Touvron et
     al. 2023), whose embeddings are scaled by the root of D (Vaswani et al. 2017).
     Axes: B batch, T steps, V vocabulary, D width.
@@ -111,7 +113,7 @@ class LanguageModel(ConfiguredModel):
         check_token_ids("token_ids", token_ids, self.config.vocabulary_size)
         same = None if segments is None else ops.equal(segments[:, :, None], segments[:, None, :])
         x = self.blocks(self.embed(token_ids), attention_mask=same, use_causal_mask=True)
-        return self.embedding.logits(x)
+        return self._logits(x)
 
     def embed(self, token_ids, positions=None):
         """Embeds ids `[B, T]` as vectors `[B, T, D]`, at int positions `[B, T]`, by default 0 to T - 1."""
@@ -149,9 +151,23 @@ class LanguageModel(ConfiguredModel):
             caches, visible, first, offset = state.tensors
             index = ops.max(offset, initial=0) + index  # The same for all rows; there may be none.
             x, caches = self._run(token_ids[:, None], first, index, visible, caches, window)
-            return self.embedding.logits(x[:, 0], output_kernel), PerSentence((caches, visible, first, offset))
+            return self._logits(x[:, 0], output_kernel), PerSentence((caches, visible, first, offset))
 
         return step
+
+    def occurring_tokens(self, token_ids: Any) -> Any:
+        """Returns which tokens occur in each row of ids `[B, T]`, boolean `[B, V]`."""
+        rows = ops.broadcast_to(ops.arange(ops.shape(token_ids)[0])[:, None], ops.shape(token_ids))
+        places = ops.reshape(ops.stack([rows, ops.cast(token_ids, rows.dtype)], axis=-1), (-1, 2))
+        ones = ops.ones_like(places[:, 0])
+        return ops.scatter(places, ones, (ops.shape(token_ids)[0], self.config.vocabulary_size)) > 0
+
+    def _logits(self, x, output_kernel=None):
+        logits = self.embedding.logits(x, output_kernel)
+        if not self.config.num_impossible:
+            return logits
+        impossible = ops.arange(self.config.vocabulary_size) < self.config.num_impossible
+        return ops.where(impossible, ops.cast(NEVER, logits.dtype), logits)
 
     def _run(self, token_ids, first, index, visible, caches, window):
         """Runs the steps from `index` on; those before `first` `[B]` of a row are padding."""

@@ -21,7 +21,6 @@ class MaskedEncoder(SentenceEncoder):
     """
 
     task, model_class = "pretraining", MaskedLanguageModel
-    inputs, batch_tokens = ("token_ids",), 16_384
 
     def examples(self, texts: Sequence[str], batch_size: int = 32, shuffle: bool = True, seed: int = 0):
         """Encodes texts and masks some of their tokens for `model.fit`; see `Predictor.examples`."""

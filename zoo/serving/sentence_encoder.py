@@ -28,6 +28,7 @@ class SentenceEncoder(Predictor):
 
     task, model_class, config_class = "encoder", EncoderModel, EncoderConfig
     settings, labels = ("max_tokens",), ()
+    inputs, batch_tokens = ("token_ids",), 16_384
 
     def __init__(self, model: EncoderModel, tokenizer: Vocabulary, max_tokens: int, card: dict | None = None):
         super().__init__(model, tokenizer, card)

@@ -40,6 +40,7 @@ class PieceTokenizer:
 
     start_id, end_id, unknown_id, mask_id = START_ID, END_ID, UNKNOWN_ID, UNKNOWN_ID
     case_markup = lowercase = False
+    word_prefix = ""
     package: str
     model: bytes
     prefix_ids: tuple[int, ...] = ()

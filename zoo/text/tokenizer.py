@@ -37,6 +37,7 @@ class Tokenizer:
 
     start_id, end_id, unknown_id = START_ID, END_ID, UNKNOWN_ID
     mask_id = UNKNOWN_ID  # No text contains it.
+    word_prefix = ""  # Before a word inside of a sentence.
 
     def __init__(self, model: bytes, num_threads: int = -1):
         try:

@@ -4,16 +4,17 @@ import json
 import os
 import pathlib
 
+from zoo.text.byte_pair_tokenizer import BytePairTokenizer
 from zoo.text.marian_tokenizer import MarianTokenizer
 from zoo.text.t5_tokenizer import T5Tokenizer
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 
-Vocabulary = Tokenizer | MarianTokenizer | T5Tokenizer | WordPieceTokenizer
+Vocabulary = Tokenizer | MarianTokenizer | T5Tokenizer | WordPieceTokenizer | BytePairTokenizer
 
 
 def read_vocabulary(model: bytes, num_threads: int = -1) -> Vocabulary:
-    """Reads a serialized vocabulary: a sentencepiece model, those of a Marian or T5, or the word pieces of a BERT.
+    """Reads a serialized vocabulary: a sentencepiece model, those of a Marian or T5, word pieces, or byte pairs.
 
     Args:
         model: What the property `model` of the vocabulary returned.
@@ -21,12 +22,12 @@ def read_vocabulary(model: bytes, num_threads: int = -1) -> Vocabulary:
     """
     if model[:1] != b"{":
         return Tokenizer(model, num_threads)
-    values = json.loads(model)
-    if "source_model" in values:
+    names = json.loads(model).keys()
+    if "source_model" in names:
         return MarianTokenizer.from_bytes(model, num_threads)
-    if "spiece_model" in values:
+    if "spiece_model" in names:
         return T5Tokenizer.from_bytes(model, num_threads)
-    return WordPieceTokenizer.from_bytes(model)
+    return (BytePairTokenizer if "merges" in names else WordPieceTokenizer).from_bytes(model)
 
 
 def load_vocabulary(path: str | os.PathLike) -> Vocabulary:

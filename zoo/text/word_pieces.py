@@ -31,6 +31,8 @@ class WordPieceTokenizer:
         ValueError: If a special token is missing, the id of padding is not 0, or a piece occurs twice.
     """
 
+    word_prefix = ""
+
     def __init__(self, pieces: Sequence[str], lowercase: bool = True, strip_accents: bool | None = None):
         self.pieces, self.lowercase = tuple(pieces), lowercase
         self.strip_accents = lowercase if strip_accents is None else strip_accents

@@ -8,7 +8,7 @@ from keras_transformer.decoding import sample, with_repetition_penalty
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.limits import Limits, with_check
 from zoo.tf.limits import check_bytes, start_timer
-from zoo.tf.tokenizers import GraphTokenizer
+from zoo.tf.vocabularies import graph_tokenizer
 
 
 class GenerationService(tf.Module):
@@ -29,7 +29,7 @@ class GenerationService(tf.Module):
         super().__init__()
         self._generator, self._limits, self._options = generator, limits, options
         self._tracked = [variable.value for variable in generator.model.variables]
-        self._tokenizer = GraphTokenizer(generator.tokenizer)
+        self._tokenizer = graph_tokenizer(generator.tokenizer)
         self._begin = generator.encode_prompt("")  # What an empty prompt begins with.
 
     def signatures(self) -> dict:
@@ -46,12 +46,23 @@ class GenerationService(tf.Module):
         check = start_timer(self._limits)
         check_bytes(tf.strings.length(prompt), self._limits)
         rows = self._rows(tf.strings.unicode_transcode(prompt, "UTF-8", "UTF-8", errors="replace"))
+        self._check_positions(rows)
         ids = self._generate(check, self._padded(rows), seed)
         texts = self._tokenizer.decode(ids)
         if self._options.stop:
             stops = "|".join(map(re.escape, self._options.stop))
             texts = tf.strings.regex_replace(texts, f"(?s)(?:{stops}).*", "")
         return texts
+
+    def _check_positions(self, rows):
+        """Raises an error in the graph if a prompt and its text have more tokens than the model has positions."""
+        limit, needed = self._generator.model.config.max_positions, self._options.max_tokens
+        if limit:
+            message = (
+                f"A prompt may have at most {limit - needed} tokens: the model has {limit} positions, of which a text "
+                f"needs {needed}. Shorten it, or export with fewer tokens."
+            )
+            tf.debugging.assert_less_equal(rows.row_lengths(), tf.constant(limit - needed, tf.int64), message)
 
     def _rows(self, texts):
         """Encodes prompts as `TextGenerator.encode_prompt` does, as ragged ids."""
@@ -80,7 +91,7 @@ class GenerationService(tf.Module):
         state, last = generator.model.init_state(prompts, size, generator.max_tokens)
         step = generator.model.step_function(generator.max_tokens)
         if options.repetition_penalty != 1:
-            seen = tf.reduce_any(tf.one_hot(prompts[:, :-1], generator.model.config.vocabulary_size) > 0, axis=1)
+            seen = generator.model.occurring_tokens(prompts[:, :-1])
             step, state = with_repetition_penalty(step, state, options.repetition_penalty, seen)
 
         def first_reads_the_prompt(token_ids, states, index):

@@ -4,12 +4,11 @@ import tensorflow as tf
 
 from zoo.config import NUM_CHARACTERS
 from zoo.limits import Limits, with_check
-from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_characters import BEGIN, END, LONGEST, NONE, WIDTH
 from zoo.tf.chunks import map_in_chunks, part_starts
 from zoo.tf.limits import check_bytes, start_timer
-from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
-from zoo.tf.word_pieces import GraphWordPieces
+from zoo.tf.tokenizers import tensorflow_text
+from zoo.tf.vocabularies import graph_tokenizer
 
 
 class PredictorService(tf.Module):
@@ -25,7 +24,7 @@ class PredictorService(tf.Module):
         self._predictor, self._limits = predictor, limits
         model, tokenizer = predictor.model, predictor.tokenizer
         self._tracked = [variable.value for variable in model.variables]
-        self._graph_tokenizer = (GraphTokenizer if isinstance(tokenizer, Tokenizer) else GraphWordPieces)(tokenizer)
+        self._graph_tokenizer = graph_tokenizer(tokenizer)
         self._special = tokenizer.start_id, tokenizer.end_id, tokenizer.unknown_id
         self._max_tokens, self._chunk_tokens = predictor.max_tokens, predictor.batch_tokens
 
@@ -114,7 +113,7 @@ class WordService(PredictorService):
 
     def _subwords(self, words):
         """Encodes words as ragged ids `[W, (T)]`: at least one for each word, at most as many as fit into a window."""
-        subwords = self._encoded(words)
+        subwords = self._encoded(tf.strings.join([self._predictor.tokenizer.word_prefix, words]))
         missing = tf.equal(subwords.row_lengths(), 0)
         unknown = tf.fill([tf.math.count_nonzero(missing)], self._special[2])
         unknown = tf.RaggedTensor.from_row_lengths(unknown, tf.cast(missing, tf.int64))

@@ -233,8 +233,8 @@ class Task:
         if settings.subword_dropout:
             if not isinstance(vocabulary, Tokenizer):
                 raise ValueError(
-                    "`subword_dropout` skips merges, which a vocabulary of word pieces does not have. "
-                    f"Received: subword_dropout={settings.subword_dropout}. Set it to 0."
+                    "`subword_dropout` skips merges of vocabularies of this package. Received: "
+                    f"subword_dropout={settings.subword_dropout} and a {type(vocabulary).__name__}. Set it to 0."
                 )
             rate, silent = settings.subword_dropout, dataclasses.replace(run, log=lambda text: None)
             corpus = SampledRows(

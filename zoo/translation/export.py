@@ -8,7 +8,6 @@ import numpy as np
 from keras_transformer.decoding import Hypotheses
 from zoo.limits import Limits
 from zoo.serving.predictor import raise_mismatch
-from zoo.text.piece_tokenizer import PieceTokenizer
 from zoo.translation import alignment
 from zoo.translation.metrics import bleu, chrf
 from zoo.translation.searches import searched
@@ -39,15 +38,11 @@ def translation_service(
     parts = model, run, search["num_return"], searched(search)["num_return"], extra_tokens, limits
     if not text:
         return TranslationService(*parts)
-    tokenizer = translator.tokenizer
-    if isinstance(tokenizer, PieceTokenizer):
-        from zoo.tf.piece_tokenizer import GraphPieceTokenizer as GraphTokenizer
-    else:
-        from zoo.tf.tokenizers import GraphTokenizer
+    from zoo.tf.vocabularies import graph_tokenizer
 
     return TextService(
         *parts,
-        tokenizer=GraphTokenizer(tokenizer),
+        tokenizer=graph_tokenizer(translator.tokenizer),
         max_source_tokens=translator.max_source_tokens,
         sentences=translator.split_sentences,
         placeholders=translator.placeholders,

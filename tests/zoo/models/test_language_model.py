@@ -23,6 +23,7 @@ LLAMA = LanguageModelConfig(
     dropout=0.3,
 )
 GPT2 = dataclasses.replace(LLAMA, architecture="gpt2", max_positions=17, activation="gelu")
+PUBLISHED = dataclasses.replace(GPT2, activation="gelu_tanh", num_impossible=3)
 IDS = np.random.default_rng(1).integers(4, V, (B, T)).astype("int32")
 
 
@@ -87,12 +88,14 @@ def expected_logits(model, ids):
         if llama:
             hidden = hidden / (1 + np.exp(-hidden)) * ref.dense(inner, ref.part(layer, "gate_dense"))
         else:
-            hidden = ref.gelu(hidden)
+            hidden = getattr(ref, model.config.activation)(hidden)
         x = x + ref.dense(hidden, ref.part(layer, "output_dense"))
-    return norm(x, ref.part(blocks, "norm")) @ table.T
+    found = norm(x, ref.part(blocks, "norm")) @ table.T
+    found[..., : model.config.num_impossible] = -1e4
+    return found
 
 
-@pytest.mark.parametrize("config", [LLAMA, GPT2], ids=lambda config: config.architecture)
+@pytest.mark.parametrize("config", [LLAMA, GPT2, PUBLISHED], ids=["llama", "gpt2", "published"])
 def test_logits_equal_the_equations(config):
     model = made(config)
     np.testing.assert_allclose(logits(model, IDS), expected_logits(model, IDS), atol=2e-4)
@@ -129,7 +132,7 @@ def generated_logits(model, prompts, following, window):
     return np.stack(found, axis=1)
 
 
-@pytest.mark.parametrize("config", [LLAMA, GPT2], ids=lambda config: config.architecture)
+@pytest.mark.parametrize("config", [LLAMA, PUBLISHED], ids=lambda config: config.architecture)
 def test_steps_after_prompts_of_different_lengths_equal_the_full_pass(config):
     model, following = made(config), [5, 9, 4]
     prompts = [IDS[0, :2], IDS[1, :5], IDS[2, :1]]
@@ -148,8 +151,13 @@ def test_a_window_hides_what_is_far_away():
         np.testing.assert_allclose(row, logits(model, seen)[0, -1], atol=1e-5)
 
 
+def test_tokens_that_occur():
+    found = numpy(made(GPT2).occurring_tokens(IDS))
+    np.testing.assert_array_equal(found, [[token in row for token in range(V)] for row in IDS])
+
+
 def test_saving_keeps_the_logits(tmp_path):
-    model = made(GPT2)
+    model = made(PUBLISHED)
     model.save(tmp_path / "model.keras")
     np.testing.assert_allclose(logits(keras.models.load_model(tmp_path / "model.keras"), IDS), logits(model, IDS))
 

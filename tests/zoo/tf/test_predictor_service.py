@@ -3,6 +3,7 @@
 import json
 import os
 
+import byte_pair_folder as files
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -14,6 +15,7 @@ from zoo.labelling.predictor import WordTagger
 from zoo.models.classifier import Classifier
 from zoo.models.tagger import Tagger
 from zoo.serving.predictor import CARD
+from zoo.text.byte_pair_tokenizer import BytePairTokenizer
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 
@@ -35,6 +37,7 @@ VOCABULARIES = {
     "word pieces": WordPieceTokenizer(
         ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "te", "lo", "sol", "x", "##y", "##z", "a", "b", "!", "中"]
     ),
+    "byte pairs": BytePairTokenizer.from_vocabulary(files.make_vocabulary(files.ROBERTA), files.MERGES, {"pad": 1})[0],
 }
 
 
@@ -119,6 +122,7 @@ def test_pairs_are_truncated_as_by_the_classifier(vocabulary, tmp_path):
         ("word pieces", 8),
         pytest.param("subwords", 8, marks=SLOW),
         pytest.param("word pieces", 0, marks=SLOW),
+        pytest.param("byte pairs", 0, marks=SLOW),
     ],
 )
 def test_words_are_tagged_as_by_the_tagger(vocabulary, filters, tmp_path):
