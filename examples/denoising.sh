@@ -29,7 +29,7 @@ pretrain() { # OBJECTIVE [ARGUMENT...]
     # shellcheck disable=SC2086
     [ -d "$runs/$objective/checkpoint" ] || python -m zoo.pretraining train --objective "$objective" \
         --data "$runs/train.txt" --dev-data "$runs/val.txt" --output "$runs/$objective" "$@" $sizes \
-        --set training.steps=3000 --set training.evaluate_every=500 --set training.max_tokens=64
+        --set training.steps=1500 --set training.evaluate_every=500 --set training.max_tokens=64
 }
 
 translate() { # NAME SEED ARGUMENT...
@@ -40,7 +40,7 @@ translate() { # NAME SEED ARGUMENT...
         --source "$runs/5000.en" --target "$runs/5000.de" \
         --dev-source "$text/val.lc.norm.tok.en.gz" --dev-target "$text/val.lc.norm.tok.de.gz" \
         --tokenize none --lowercase --output "$runs/$name" "$@" $sizes \
-        --set training.steps=900 --set training.evaluate_every=150 --set training.seed="$seed"
+        --set training.steps=600 --set training.evaluate_every=100 --set training.seed="$seed"
 }
 
 pretrain spans
