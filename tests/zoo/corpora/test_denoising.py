@@ -182,7 +182,9 @@ def test_texts_are_encoded_with_their_sentences():
 def corpus(objective="spans", seed=1, **values):
     texts = [" ".join(itertools.islice(itertools.cycle(WORDS), i, i + 5 + i % 7)) + ". A dog." for i in range(90)]
     config = DenoisingConfig(objective, **values)
-    return DenoisingCorpus(encode_texts(texts, VOCABULARY, 64, config.permute_sentences), Noise(config, VOCABULARY), seed)
+    return DenoisingCorpus(
+        encode_texts(texts, VOCABULARY, 64, config.permute_sentences), Noise(config, VOCABULARY), seed
+    )
 
 
 @pytest.mark.parametrize("values", [{}, {"objective": "infilling", "permute_sentences": True}])
