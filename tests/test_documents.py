@@ -16,7 +16,6 @@ import tensorflow as tf
 
 import zoo
 from zoo import config
-from zoo.config_values import override
 
 ROOT = pathlib.Path(__file__).parents[1]
 # The blocks of docs/adding-a-task.md are files of a task, which tests/test_adding_a_task.py runs.
@@ -109,7 +108,7 @@ def check_command(module, arguments):
     commands = commands_of(module)
     options = commands.parser().parse_args(arguments)
     if getattr(options, "set", None):
-        override(commands.recipes[options.recipe], options.set)
+        commands.recipe(options)
     if module == "zoo" and arguments[0] == "plan":
         check_command(f"zoo.{options.task}", ["train", *options.arguments, "--output", "runs"])
 

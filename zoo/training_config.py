@@ -1,5 +1,6 @@
 """Configuration of training runs."""
 
+import math
 from dataclasses import dataclass, fields
 
 from zoo.config_checks import CheckedConfig, checked, choice, positive, rate, share, zero_or_more
@@ -51,6 +52,33 @@ class AugmentConfig(CheckedConfig):
 
 
 @dataclass(frozen=True)
+class DenoisingConfig(CheckedConfig):
+    """Noise from which an encoder-decoder restores the text in pretraining; see `zoo.corpora.denoising`.
+
+    Args:
+        objective: "spans": sentinels replace spans, and the target is what they stand for (Raffel et al. 2020, section
+            3.1.4). "infilling": mask tokens replace spans, and the target is the text (Lewis et al. 2020). "none" for
+            other training runs.
+        rate: Share of the tokens of a text in spans; at least one token is.
+        span_length: Mean number of tokens of a span; for infilling that of a Poisson distribution.
+        permute_sentences: Whether the sentences of the source are in random order; for infilling.
+    """
+
+    objective: str = choice("none", "spans", "infilling")
+    rate: float = checked(0.15, "lie in (0, 1)", lambda value: 0 < value < 1)
+    span_length: float = checked(3.0, "be a finite number of at least 1", lambda value: 1 <= value < math.inf)
+    permute_sentences: bool = False
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.permute_sentences and self.objective != "infilling":
+            raise ValueError(
+                "`permute_sentences` is for infilling, whose target has the sentences in their order. Received: "
+                f"objective={self.objective!r}. Set one of the two."
+            )
+
+
+@dataclass(frozen=True)
 class TrainingConfig(CheckedConfig):
     """Configures a training run; one optimizer step sees `batch_tokens` source and as many target positions.
 
@@ -70,6 +98,7 @@ class TrainingConfig(CheckedConfig):
         split_digits: Whether the pieces of a vocabulary learned from the corpus contain no more than one digit.
         pieces: Of a vocabulary learned from the corpus: "subwords", "characters" or "bytes".
         augment: Shares of the pairs that are changed at random, for translation.
+        denoising: Noise from which an encoder-decoder restores texts, for pretraining.
         placeholders: Whether a translator reads and writes placeholders for addresses, telephone numbers and codes, so
             that they are never changed (`zoo.text.placeholders`). It learns that from those that `augment.copies` adds.
             A translator that is fine-tuned keeps them.
@@ -115,6 +144,7 @@ class TrainingConfig(CheckedConfig):
     split_digits: bool = False
     pieces: str = choice("subwords", "characters", "bytes")
     augment: AugmentConfig = AugmentConfig()
+    denoising: DenoisingConfig = DenoisingConfig()
     placeholders: bool = False
     subword_dropout: float = rate(0.0)
     token_dropout: float = rate(0.0)

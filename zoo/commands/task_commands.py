@@ -226,8 +226,7 @@ class TaskCommands:
             return
         predict = self.add_command(commands, self.predict, self.run_predict, self.predictions.__doc__)
         self.add_checkpoint(predict)
-        predict.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
-        predict.add_argument("--text", action="append", help="a text instead of files")
+        self.add_texts(predict)
         self.add_predict(predict)
 
         export = self.add_command(commands, "export", self.run_export)
@@ -246,6 +245,11 @@ class TaskCommands:
 
     def add_train(self, command: argparse.ArgumentParser) -> None:
         """Adds further arguments of `train`."""
+
+    def add_texts(self, command: argparse.ArgumentParser) -> None:
+        """Adds the texts that a command reads."""
+        command.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
+        command.add_argument("--text", action="append", help="a text instead of files")
 
     def add_export(self, command: argparse.ArgumentParser) -> None:
         """Adds further arguments of `export`."""

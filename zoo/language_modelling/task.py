@@ -24,7 +24,7 @@ class LanguageModelling(Task):
 
     predictor_class = TextGenerator
     scores = {"loss": "loss"}
-    unused = ("augment", "placeholders", "case_markup", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+    unused = (*Task.unused, "case_markup", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
 
     def check(self, recipe, initial):
         super().check(recipe, initial)

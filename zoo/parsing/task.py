@@ -102,7 +102,7 @@ class LinearParsing(Parsing):
     """Trains and evaluates linearised parsers, whose output are brackets (Vinyals et al. 2015)."""
 
     predictor_class = LinearParser
-    unused = ("augment", "placeholders", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+    unused = (*Task.unused, "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
     dev_options = {"beam_size": 1}
 
     def check(self, recipe, initial):

@@ -2,6 +2,7 @@
 
 import functools
 import hashlib
+import itertools
 import os
 import typing
 
@@ -14,6 +15,7 @@ from zoo.text.case_markup import BEGIN_PIECE, END, mark_capitals, restore_capita
 from zoo.text.subword_dropout import MergeSampler
 
 NUM_SPECIAL_IDS = 4
+SENTINEL = "<extra_id_{}>"  # As in T5.
 
 
 class Tokenizer:
@@ -95,12 +97,18 @@ class Tokenizer:
 
         Bytes are of characters without a piece of their own, such as emoji, foreign scripts and placeholders.
         """
-        pieces = [piece.strip("\u2581") for piece in self.pieces]
+        pieces = ["" if self._processor.is_control(i) else p.strip("\u2581") for i, p in enumerate(self.pieces)]
         numbers = {}
         for i, piece in enumerate(pieces):
             if self._processor.is_byte(i) or any(map(str.isdecimal, piece)):
                 numbers.setdefault(piece, len(numbers) + 1)
         return np.array([numbers.get(piece, 0) for piece in pieces], "int32")
+
+    @functools.cached_property
+    def sentinels(self) -> np.ndarray:
+        """Ids int32 of the pieces that stand for parts left out of a text, in order; `decode` ignores them."""
+        numbered = (self._processor.piece_to_id(SENTINEL.format(i)) for i in range(self.vocabulary_size))
+        return np.fromiter(itertools.takewhile(self._processor.is_control, numbered), "int32")
 
     @functools.cached_property
     def pieces(self) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import sentencepiece
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
 from zoo.text.case_markup import BEGIN_PIECE, END, mark_capitals
-from zoo.text.tokenizer import NUM_SPECIAL_IDS, Tokenizer
+from zoo.text.tokenizer import NUM_SPECIAL_IDS, SENTINEL, Tokenizer
 
 SMALLEST_VOCABULARY = NUM_SPECIAL_IDS + 256
 PIECES = "subwords", "characters", "bytes"
@@ -23,6 +23,7 @@ def train_tokenizer(
     split_digits: bool = False,
     pieces: str = "subwords",
     whole_texts: bool = False,
+    sentinels: int = 0,
     max_sentences: int = 2_000_000,
     max_sentence_bytes: int = 16_384,
 ) -> Tokenizer:
@@ -43,6 +44,7 @@ def train_tokenizer(
             is learned. The bytes of other characters are pieces of any vocabulary.
         whole_texts: Whether texts are encoded as they are, with the spaces at their beginning. By default a space is
             added there, so that a word has the same pieces at the beginning of a sentence as inside.
+        sentinels: Number of pieces that stand for parts left out of a text (Raffel et al. 2020); they are in no text.
         max_sentences: Size, above 100, of a fixed random sample to learn from, which must fit into memory; 0 for all
             sentences.
         max_sentence_bytes: Longer sentences are ignored.
@@ -51,9 +53,11 @@ def train_tokenizer(
         ValueError: If there is no text, `pieces` is another word, both `lowercase` and `case_markup` are set, or
             `vocabulary_size` does not hold the characters of the corpus.
     """
-    if vocabulary_size <= SMALLEST_VOCABULARY:
+    if sentinels < 0:
+        raise ValueError(f"`sentinels` must be 0 or more. Received: sentinels={sentinels}.")
+    if vocabulary_size <= SMALLEST_VOCABULARY + sentinels:
         raise ValueError(
-            f"`vocabulary_size` must be above {SMALLEST_VOCABULARY} (special ids and bytes). "
+            f"`vocabulary_size` must be above {SMALLEST_VOCABULARY + sentinels} (special ids, bytes and sentinels). "
             f"Received: vocabulary_size={vocabulary_size}. Use some thousands."
         )
     if max_sentences and max_sentences <= 100:
@@ -67,7 +71,7 @@ def train_tokenizer(
     if pieces not in PIECES:
         raise ValueError(f"`pieces` must be one of {', '.join(PIECES)}. Received: pieces={pieces!r}. Choose one.")
     if pieces == "bytes":  # Those of a corpus without characters, whose only piece is the space.
-        texts, vocabulary_size = [" "], SMALLEST_VOCABULARY + 1
+        texts, vocabulary_size = [" "], SMALLEST_VOCABULARY + sentinels + 1
     failures = []
     sentences = _nonempty(texts, failures)
     sentences = map(mark_capitals, sentences) if case_markup else sentences
@@ -87,6 +91,7 @@ def train_tokenizer(
             add_dummy_prefix=not whole_texts,  # Decoding removes the space again.
             byte_fallback=True,
             split_digits=split_digits,
+            control_symbols=[SENTINEL.format(i) for i in range(sentinels)],  # No text is encoded as one.
             user_defined_symbols=[BEGIN_PIECE, END] if case_markup else [],
             character_coverage=1.0,
             pad_id=PAD_ID,

@@ -30,8 +30,17 @@ def copy_config(initial: Any, config: Config, copied: type[Config]) -> Config:
     return dataclasses.replace(config, **{name: getattr(initial.model.config, name) for name in names})
 
 
+def shares_all_weights(initial: Any, predictor: Any) -> bool:
+    """Returns whether a predictor, or its class, has the head of the initial model, too, up to its labels.
+
+    It has for one of the same task with the same class of model, and for translators and denoising encoder-decoders.
+    """
+    same_task = initial.task == predictor.task or {initial.task, predictor.task} == {"pretraining", "translation"}
+    return same_task and initial.model_class is predictor.model_class
+
+
 def copy_initial_weights(initial: Any, predictor: Any, log: Callable[[str], None]) -> None:
-    """Copies the weights of the encoder from another predictor, and all others if task and labels are the same.
+    """Copies the weights of the encoder from another predictor, and all others if both share them and the labels.
 
     If the vocabularies differ, a piece that both have keeps its vector, and the others start from random ones, as in
     Zoph et al. 2016; `log` is called with a line about it.
@@ -40,7 +49,7 @@ def copy_initial_weights(initial: Any, predictor: Any, log: Callable[[str], None
         ValueError: If the vocabularies are of different kinds, so that they write the same piece differently.
     """
     own, given = named_arrays(predictor.model), named_arrays(initial.model)
-    same = initial.task == predictor.task and getattr(initial, "labels", ()) == getattr(predictor, "labels", ())
+    same = shares_all_weights(initial, predictor) and getattr(initial, "labels", ()) == getattr(predictor, "labels", ())
     taken = {name: array for name, array in given.items() if (same and name in own) or name.startswith("text_encoder/")}
     old, new = initial.tokenizer, predictor.tokenizer
     if old.digest != new.digest:

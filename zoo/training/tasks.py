@@ -60,7 +60,7 @@ class Task:
 
     predictor_class: type[Predictor]
     scores: Mapping[str, str]
-    unused: tuple[str, ...] = ("augment", "placeholders")
+    unused: tuple[str, ...] = ("augment", "placeholders", "denoising")
     dev_options: Mapping[str, Any] = {}
 
     def read(self, recipe: Recipe, train: Any, dev: Any, log: Log) -> TrainingData:
@@ -209,6 +209,12 @@ class Task:
     def check(self, recipe: Recipe, initial: Any) -> None:
         """Raises `ValueError` if the settings or `initial` do not suit the task; called before anything is read."""
         check_settings(recipe.training, [*self.scores], self.unused)
+        encoder = issubclass(self.predictor_class.config_class, EncoderConfig)
+        if encoder and initial is not None and not isinstance(initial.model.config, EncoderConfig):
+            raise ValueError(
+                "`initial` must have an encoder alone, such as a BERT or a classifier has. Received: "
+                f"{type(initial).__name__}. Load another model."
+            )
 
     def given_vocabulary(self, train: Any, tokenizer: Vocabulary | None) -> Vocabulary | None:
         """Returns the vocabulary that the caller or the training corpus provides; None to learn one."""

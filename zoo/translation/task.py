@@ -34,17 +34,21 @@ class Translation(Task):
     """Trains and evaluates translators. Corpora are iterables of pairs, such as readers of `zoo.translation.data`.
 
     The training corpus is iterated repeatedly, or is a `ShardedCorpus`, whose vocabulary is then used. `bleu` in the
-    card contains arguments of `zoo.translation.metrics.bleu` for all scores. `initial` must be a translator.
+    card contains arguments of `zoo.translation.metrics.bleu` for all scores. `initial` must be a translator, or an
+    encoder-decoder that `zoo.pretraining` trained.
     """
 
     predictor_class = Translator
     scores = {"bleu": "BLEU", "loss": "loss"}
-    unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+    unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank", "denoising")
 
     def check(self, recipe, initial):
         super().check(recipe, initial)
-        if not isinstance(initial, Translator | None):
-            raise ValueError(f"`initial` must be a translator. Received: {type(initial).__name__}. Load a translator.")
+        if initial is not None and not fine_tuning.shares_all_weights(initial, Translator):
+            raise ValueError(
+                "`initial` must be a translator, or an encoder-decoder that was pretrained by denoising. Received: "
+                f"{type(initial).__name__}. Load a translator."
+            )
 
     def read(self, recipe, train, dev, log):
         if isinstance(train, ShardedCorpus):
@@ -170,7 +174,7 @@ class Translation(Task):
 
 def _placeholders(run):
     """Returns whether the translator uses placeholders: as the settings say, or as the model that is fine-tuned."""
-    return run.settings.placeholders or (run.initial is not None and run.initial.placeholders)
+    return run.settings.placeholders or getattr(run.initial, "placeholders", False)
 
 
 def _spelling(augment):

@@ -253,3 +253,25 @@ def test_a_character_of_the_corpus_is_one_piece():
     tokenizer = train_tokenizer(["naïve text"], 400, pieces="characters")
     assert len(tokenizer.encode(["ïtxe"])[0]) == 5  # With the space at the beginning.
     assert not tokenizer.whole_texts
+
+
+@pytest.mark.parametrize("pieces", ["subwords", "bytes"])
+def test_sentinels_are_in_no_text(pieces):
+    """They have ids of their own, which no text is encoded as and which are decoded as nothing."""
+    tokenizer = train_tokenizer(["one two three <extra_id_1>"] * 9, 300, sentinels=7, pieces=pieces)
+    assert tokenizer.sentinels.tolist() == [*range(4, 11)]
+    assert [tokenizer.pieces[i] for i in tokenizer.sentinels] == [f"<extra_id_{i}>" for i in range(7)]
+    (ids,) = tokenizer.encode(["<extra_id_0> one <extra_id_1>"])
+    assert not {*ids} & {*tokenizer.sentinels}
+    assert tokenizer.decode([[5, *ids, 4]]) == ["<extra_id_0> one <extra_id_1>"]
+    assert not tokenizer.kept_kinds[tokenizer.sentinels].any()
+    (sampled,) = tokenizer.with_dropout(0.5, 1).encode(["<extra_id_0> one"])
+    assert not {*sampled} & {*tokenizer.sentinels}
+    assert not len(train_tokenizer(["one"], 300).sentinels)
+
+
+def test_sentinels_that_do_not_fit_raise():
+    with pytest.raises(ValueError, match="must be above 360 .special ids, bytes and sentinels"):
+        train_tokenizer(["one"], 360, sentinels=100)
+    with pytest.raises(ValueError, match="`sentinels` must be 0 or more. Received: sentinels=-1"):
+        train_tokenizer(["one"], 360, sentinels=-1)
