@@ -117,6 +117,14 @@ class NonAutoregressiveConfig(ModelConfig):
     max_length: int = positive(128)
     max_length_change: int = positive(32)
 
+    def __post_init__(self):
+        super().__post_init__()
+        if self.architecture != "transformer":
+            raise ValueError(
+                "A non-autoregressive model has sinusoids: T5's distances are those of causal decoders. Received: "
+                f"architecture={self.architecture!r}. Leave it at 'transformer'."
+            )
+
     @property
     def num_length_classes(self) -> int:
         """Number of classes of differences in length; class 0 is padding."""

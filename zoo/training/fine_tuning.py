@@ -9,6 +9,7 @@ import numpy as np
 
 from keras_transformer.training import enable_lora
 from zoo.config import TrainingConfig, TransformerConfig
+from zoo.models.seq2seq import EncoderDecoder
 from zoo.storage.arrays import assign_arrays, named_arrays
 
 Config = TypeVar("Config", bound=TransformerConfig)
@@ -33,10 +34,13 @@ def copy_config(initial: Any, config: Config, copied: type[Config]) -> Config:
 def shares_all_weights(initial: Any, predictor: Any) -> bool:
     """Returns whether a predictor, or its class, has the head of the initial model, too, up to its labels.
 
-    It has for one of the same task with the same class of model, and for translators and denoising encoder-decoders.
+    It has for one of the same task with the same class of model. All translators, which may predict all tokens at once,
+    and denoising encoder-decoders share theirs.
     """
     same_task = initial.task == predictor.task or {initial.task, predictor.task} == {"pretraining", "translation"}
-    return same_task and initial.model_class is predictor.model_class
+    classes = initial.model_class, predictor.model_class
+    pairs = all(issubclass(model_class, EncoderDecoder) for model_class in classes)
+    return same_task and (pairs or classes[0] is classes[1])
 
 
 def copy_initial_weights(initial: Any, predictor: Any, log: Callable[[str], None]) -> None:

@@ -13,6 +13,9 @@ from zoo.config import NonAutoregressiveConfig
 from zoo.conversion.to_ctranslate2 import write_ctranslate2
 from zoo.conversion.to_hugging_face import write_hugging_face
 from zoo.corpora.masked_targets import MASK_ID
+from zoo.models.non_autoregressive import NonAutoregressive
+from zoo.storage.arrays import named_arrays
+from zoo.training import fine_tuning
 from zoo.translation import task
 from zoo.translation.__main__ import main
 from zoo.translation.ensemble import EnsembleTranslator
@@ -87,9 +90,16 @@ def test_batches_change_nothing(translator, sources):
     assert translator.translate(sources) == [translator.translate([source])[0] for source in sources]
 
 
-def test_settings_of_the_teacher_are_copied(translator, trained):
+def test_sizes_and_weights_of_the_teacher_are_copied(translator, trained):
     assert translator.tokenizer.digest == trained.translator.tokenizer.digest
     assert translator.model.config.hidden_dim == trained.recipe.model.hidden_dim
+    model = NonAutoregressive(translator.model.config)
+    model.build()
+    student = NonAutoregressiveTranslator(model, translator.tokenizer)
+    fine_tuning.copy_initial_weights(trained.translator, student, log=print)
+    own, given = named_arrays(model), named_arrays(trained.translator.model)
+    assert own.keys() - given.keys() == {"length_head/kernel", "length_head/bias"}
+    assert all((own[name] == array).all() for name, array in given.items())
 
 
 def test_an_interrupted_run_resumes(trained, corpus, tmp_path, interrupt_evaluation):
@@ -159,6 +169,8 @@ def test_what_it_cannot_do(translator, trained, tmp_path):
         write_hugging_face(translator, tmp_path / "hf")
     with pytest.raises(ValueError, match="must be True or False"):
         NonAutoregressiveTranslator(translator.model, translator.tokenizer, jit_compile="auto")
+    with pytest.raises(ValueError, match="architecture='t5'. Leave it at"):
+        NonAutoregressiveConfig(architecture="t5")
     with pytest.raises(ValueError, match="`r_drop` has no effect"):
         task.train(parallel_recipe(trained, r_drop=1.0), [], [], tmp_path / "run")
 
