@@ -2,6 +2,7 @@
 
 from faults import Fault
 
+DENOISING = "tests/zoo/corpora/test_denoising.py"
 METRICS_TESTS = "tests/zoo/{}/test_metrics.py".format
 
 TASKS = [
@@ -97,6 +98,16 @@ TASKS = [
         "tests/zoo/parsing/test_task.py",
     ),
     Fault("zoo/corpora/plain_texts.py", "if text.strip()]", "if text]", "tests/zoo/pretraining/test_task.py"),
+    Fault("zoo/corpora/denoising.py", "ranks < np.repeat", "ranks <= np.repeat", DENOISING),
+    Fault("zoo/corpora/denoising.py", "mask[_rolled(lengths, rng)]", "mask", DENOISING),
+    Fault("zoo/corpora/denoising.py", "lengths[shuffled]", 'lengths[np.argsort(owners, kind="stable")]', DENOISING),
+    Fault("zoo/corpora/denoising.py", "(self._seed, epoch, 1)", "(self._seed, 0, 1)", DENOISING),
+    Fault(
+        "zoo/pretraining/denoiser.py",
+        "row.pop()  # That",
+        "pass  # That",
+        "tests/zoo/pretraining/test_denoising.py",
+    ),
     Fault(
         "zoo/pretraining/predictor.py",
         "range(0, len(ids), room)",

@@ -97,10 +97,11 @@ class Tokenizer:
 
         Bytes are of characters without a piece of their own, such as emoji, foreign scripts and placeholders.
         """
-        pieces = ["" if self._processor.is_control(i) else p.strip("\u2581") for i, p in enumerate(self.pieces)]
+        pieces = [piece.strip("\u2581") for piece in self.pieces]
         numbers = {}
         for i, piece in enumerate(pieces):
-            if self._processor.is_byte(i) or any(map(str.isdecimal, piece)):
+            digits = any(map(str.isdecimal, piece)) and not self._processor.is_control(i)
+            if self._processor.is_byte(i) or digits:
                 numbers.setdefault(piece, len(numbers) + 1)
         return np.array([numbers.get(piece, 0) for piece in pieces], "int32")
 
