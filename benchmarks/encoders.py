@@ -2,12 +2,15 @@
 
     python benchmarks/encoders.py --venvs VENVS
     python benchmarks/encoders.py --venvs VENVS --gradients --steps 128 512 2048
+    python benchmarks/encoders.py --systems ours_whole ours_blocks ours_local --steps 256 512 1024 2048 --rounds 3
 
-Two post-norm blocks, 256 wide, 4 heads, one row `[1, steps, 256]`, float32; `ours_local` attends within a sliding
+Two post-norm blocks, 256 wide, 4 heads, one row `[1, steps, 256]`, float32. `ours_whole` computes all scores at once,
+`ours_blocks` in blocks of queries, `ours` whatever is faster at that length; `ours_local` attends within a sliding
 window of 128 steps. VENVS is a folder of virtual environments as `peers.py` has it: `tf` with keras-hub, `pt` with
-torch. Each figure comes from a process of its own: the median of calls behind the first, and what they added to the
-memory that was resident before (VmHWM - VmRSS, Linux), tracing included. `^` is the exponent of the time between half
-of the steps and all.
+torch. Each figure comes from a process of its own, with `--rounds` the median of several: the median of calls behind
+the first, and what they added to the memory that was resident before (VmHWM - VmRSS, Linux), tracing included. `^` is
+the exponent of the time between half of the steps and all. The last lines have those of the line through the logarithms
+of the largest four sizes, of time and of memory: 1 is linear, 2 is quadratic.
 """
 
 import argparse
@@ -24,7 +27,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS, WIDTH, INNER, HEADS = 2, 256, 1024, 4
 WINDOW = 128
-VENVS = {"ours": "tf", "ours_local": "tf", "keras": "tf", "kerashub": "tf", "torch": "pt"}
+OURS = {"ours": {}, "ours_whole": {"flash_attention": False}, "ours_blocks": {"flash_attention": True}}
+OURS["ours_local"] = {"sliding_window": WINDOW}
+VENVS = {**dict.fromkeys(OURS, "tf"), "keras": "tf", "kerashub": "tf", "torch": "pt"}
 
 
 def main():
@@ -32,42 +37,73 @@ def main():
     parser.add_argument("--venvs", type=pathlib.Path, help="folder of the virtual environments")
     parser.add_argument("--systems", nargs="+", default=[*VENVS], choices=[*VENVS])
     parser.add_argument("--steps", type=int, nargs="+", default=[128 * 2**i for i in range(7)])
+    parser.add_argument("--rounds", type=int, default=1, help="processes for each figure")
+    parser.add_argument("--cpu", action="store_true", help="seconds of all threads, for machines with other processes")
     parser.add_argument("--gradients", action="store_true", help="of weights and inputs, instead of outputs alone")
     parser.add_argument("--worker", nargs=2, metavar=("SYSTEM", "STEPS"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        return work(options.worker[0], int(options.worker[1]), options.gradients)
+        return work(options.worker[0], int(options.worker[1]), options)
     print(f"{'steps':>7}" + "".join(f"{name:>26}" for name in options.systems), flush=True)
-    before = {}
+    found = {}
     for steps in options.steps:
         cells = []
         for name in options.systems:
-            python = options.venvs / VENVS[name] / "bin" / "python" if options.venvs else sys.executable
-            command = [python, __file__, "--worker", name, str(steps), *["--gradients"] * options.gradients]
-            env = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
-            found = subprocess.run(command, capture_output=True, text=True, env=env)
-            if found.returncode:
+            rounds = [measure(name, steps, options) for _ in range(options.rounds)]
+            if None in rounds:
                 cells.append("failed")
-                print(found.stderr[-500:], file=sys.stderr)
                 continue
-            seconds, megabytes = json.loads(found.stdout.splitlines()[-1])
-            earlier = before.get((name, steps // 2))
-            exponent = f" ^{math.log2(seconds / earlier):.2f}" if earlier else ""
-            before[name, steps] = seconds
+            seconds, megabytes = found[name, steps] = [statistics.median(figures) for figures in zip(*rounds)]
+            earlier = found.get((name, steps // 2))
+            exponent = f" ^{math.log2(seconds / earlier[0]):.2f}" if earlier else ""
             cells.append(f"{1e3 * seconds:.1f} ms{exponent} {megabytes:.0f} MiB")
         print(f"{steps:>7}" + "".join(f"{cell:>26}" for cell in cells), flush=True)
+    for number, what in enumerate(("time", "MiB")):
+        curves = (
+            [(steps, found[name, steps][number]) for steps in options.steps if (name, steps) in found]
+            for name in options.systems
+        )
+        print(f"{what + ' ^':>7}" + "".join(f"{fitted_exponent(curve):>26}" for curve in curves), flush=True)
 
 
-def work(name, steps, gradients):
+def measure(name, steps, options):
+    """Returns the seconds and MiB that a process of its own finds, or None if it fails."""
+    python = options.venvs / VENVS[name] / "bin" / "python" if options.venvs else sys.executable
+    command = [
+        python,
+        __file__,
+        "--worker",
+        name,
+        str(steps),
+        *["--gradients"] * options.gradients,
+        *["--cpu"] * options.cpu,
+    ]
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "3"}
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    if not done.returncode:
+        return json.loads(done.stdout.splitlines()[-1])
+    print(done.stderr[-500:], file=sys.stderr)
+
+
+def fitted_exponent(curve):
+    """Returns the slope of the line through the logarithms of the largest four sizes, as text."""
+    points = [(math.log(steps), math.log(max(figure, 1e-9))) for steps, figure in curve[-4:]]
+    if len(points) < 2:
+        return ""
+    return f"{statistics.linear_regression(*zip(*points)).slope:.2f}"
+
+
+def work(name, steps, options):
     import numpy as np
 
     inputs = np.random.default_rng(0).normal(size=(1, steps, WIDTH)).astype("float32")
-    call = (torch_call if name == "torch" else keras_call)(name, inputs, gradients)
+    call = (torch_call if name == "torch" else keras_call)(name, inputs, options.gradients)
+    clock = time.process_time if options.cpu else time.perf_counter
     before, times = resident("VmRSS"), []
     while len(times) < 4 or (sum(times) < 3 and len(times) < 50):
-        start = time.perf_counter()
+        start = clock()
         call()
-        times.append(time.perf_counter() - start)
+        times.append(clock() - start)
     print(json.dumps([statistics.median(times[1:]), resident("VmHWM") - before]))
 
 
@@ -102,18 +138,18 @@ def keras_block(name):
     if name.startswith("ours"):
         from keras_transformer import EncoderBlock, MultiHeadAttention
 
-        class Local(EncoderBlock):
-            def _make_attention(self, width, name):
-                return MultiHeadAttention(HEADS, width // HEADS, sliding_window=WINDOW, name=name)
+        class Block(EncoderBlock):
+            def _make_attention(self, width, attention_name):
+                return MultiHeadAttention(HEADS, width // HEADS, **OURS[name], name=attention_name)
 
-        return (EncoderBlock if name == "ours" else Local)(HEADS, INNER)
+        return Block(HEADS, INNER)
     if name == "kerashub":
         from keras_hub.layers import TransformerEncoder
 
         return TransformerEncoder(INNER, HEADS)
     from keras import Layer, layers
 
-    class Block(Layer):
+    class KerasBlock(Layer):
         """As in Keras's example of text classification with a Transformer."""
 
         def build(self, shape):
@@ -130,7 +166,7 @@ def keras_block(name):
             x = self.first(x + self.attention(x, x))
             return self.second(x + self.outer(self.inner(x)))
 
-    return Block()
+    return KerasBlock()
 
 
 def torch_call(name, inputs, gradients):

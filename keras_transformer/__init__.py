@@ -18,6 +18,7 @@ from keras_transformer.layers.gated_feed_forward import GatedFeedForward
 from keras_transformer.layers.linear_bias_attention import LinearBiasAttention
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.positional_encoding import LearnedPositionalEncoding, PositionalEncoding
+from keras_transformer.layers.power_normalization import PowerNormalization
 from keras_transformer.layers.relative_attention import RelativeAttention
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.rotary_attention import RotaryAttention
@@ -45,6 +46,7 @@ __all__ = [
     "LinearBiasAttention",
     "MultiHeadAttention",
     "PositionalEncoding",
+    "PowerNormalization",
     "RelativeAttention",
     "Residual",
     "RotaryAttention",

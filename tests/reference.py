@@ -91,6 +91,36 @@ def layer_norm(x, weights, epsilon=1e-6):
     return (x - mean) / np.sqrt(variance + epsilon) * weights["gamma"] + weights["beta"]
 
 
+def power_norm(x, upstream, real, weights, state, momentum, warmup, epsilon=1e-6):
+    """Runs one training step of algorithm 2 of Shen et al. 2020 on vectors [M, D], one unit after the other.
+
+    Args:
+        x, upstream: Inputs [M, D], and the gradient by the outputs.
+        real: Boolean [M], the vectors that count.
+        weights: "gamma" and "beta" [D].
+        state: "moving_square" and "nu" [D] before the step.
+        momentum: The paper's alpha.
+        warmup: Whether the batch's own statistics normalise.
+
+    Returns:
+        Outputs [M, D], the gradient by x, and the state behind the step.
+    """
+    outputs, gradient = np.zeros_like(x), np.zeros_like(x)
+    after = {name: values.copy() for name, values in state.items()}
+    for d in range(x.shape[1]):
+        quadratic_mean = sum(x[real, d] ** 2) / sum(real)
+        psi = np.sqrt((quadratic_mean if warmup else state["moving_square"][d]) + epsilon)
+        normalized, slope = x[:, d] / psi, weights["gamma"][d] * upstream[:, d]
+        outputs[:, d] = weights["gamma"][d] * normalized + weights["beta"][d]
+        for i in range(len(x)):
+            gradient[i, d] = (slope[i] - (state["nu"][d] * normalized[i] if real[i] else 0)) / psi
+        gamma_t = sum(normalized[real] ** 2) / sum(real)
+        lambda_t = sum(normalized[real] * slope[real]) / sum(real)
+        after["moving_square"][d] = momentum * state["moving_square"][d] + (1 - momentum) * quadratic_mean
+        after["nu"][d] = state["nu"][d] * (1 - (1 - momentum) * gamma_t) + (1 - momentum) * lambda_t
+    return outputs, gradient, after
+
+
 def feed_forward(x, weights, activation=relu):
     """Computes eq. 2 of Vaswani et al. 2017."""
     return dense(activation(dense(x, part(weights, "inner_dense"))), part(weights, "output_dense"))

@@ -101,9 +101,9 @@ class TransformerBlock(keras.layers.Layer):
         self.feed_forward.build(inputs_shape)
         self.feed_forward_residual.build(inputs_shape)
 
-    def _attend_to_self(self, inputs, return_attention_scores, cache, packing, **arguments):
+    def _attend_to_self(self, inputs, mask, return_attention_scores, cache, packing, **arguments):
         """Applies self-attention inside its residual; returns outputs, weights or None, and the new cache or None."""
-        query = self.self_attention_residual.prepare(inputs)
+        query = self.self_attention_residual.prepare(inputs, mask)
         attended = self.self_attention(
             query,
             query,
@@ -115,11 +115,13 @@ class TransformerBlock(keras.layers.Layer):
         )
         attended, *others = attended if isinstance(attended, tuple) else (attended,)
         scores = others.pop(0) if return_attention_scores else None
-        return self.self_attention_residual(inputs, attended), scores, others[0] if others else None
+        x = self.self_attention_residual(inputs, attended, inputs_mask=mask)
+        return x, scores, others[0] if others else None
 
-    def _feed_forward(self, x):
+    def _feed_forward(self, x, mask):
         """Applies the feed-forward layer inside its residual."""
-        return self.feed_forward_residual(x, self.feed_forward(self.feed_forward_residual.prepare(x)))
+        inner = self.feed_forward(self.feed_forward_residual.prepare(x, mask))
+        return self.feed_forward_residual(x, inner, inputs_mask=mask)
 
     def _make_attention(self, width, name):
         attention_class = self.attention_class if name == "self_attention" else MultiHeadAttention

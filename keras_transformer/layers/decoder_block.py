@@ -70,18 +70,21 @@ class DecoderBlock(TransformerBlock):
                 f"Received: memory={'None' if memory is None else 'a tensor'}, "
                 f"cache={'None' if cache is None else 'a cache'}. A cache made by `init_cache` holds the memory."
             )
+        mask = masks.attached_mask(inputs, mask, inputs_mask)
+        steps_mask = None if packing is not None else mask  # Packed steps are all real.
         x, self_scores, self_cache = self._attend_to_self(
             inputs,
+            steps_mask,
             return_attention_scores,
             None if cache is None else cache.self_attention,
             packing,
-            value_mask=masks.attached_mask(inputs, mask, inputs_mask),
+            value_mask=mask,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             cache_index=cache_index,
         )
         attended = self.cross_attention(
-            self.cross_attention_residual.prepare(x),
+            self.cross_attention_residual.prepare(x, steps_mask),
             memory,
             value_mask=masks.attached_mask(memory, memory_mask),
             return_attention_scores=return_attention_scores,
@@ -92,7 +95,7 @@ class DecoderBlock(TransformerBlock):
         )
         attended, cross_scores = attended if return_attention_scores else (attended, None)
         scores = BlockScores(self_scores, cross_scores) if return_attention_scores else None
-        x = self._feed_forward(self.cross_attention_residual(x, attended))
+        x = self._feed_forward(self.cross_attention_residual(x, attended, inputs_mask=steps_mask), steps_mask)
         return join_outputs(x, scores, None if cache is None else BlockCache(self_cache, cache.cross_attention))
 
     def _num_beams(self, inputs, cache, attention_mask):

@@ -55,17 +55,20 @@ class EncoderBlock(TransformerBlock):
         cache_index=None,
         packing=None,
     ):
+        mask = None if cache is not None else masks.attached_mask(inputs, mask, inputs_mask)
+        steps_mask = None if packing is not None else mask  # Packed steps are all real.
         x, scores, cache = self._attend_to_self(
             inputs,
+            steps_mask,
             return_attention_scores,
             cache,
             packing,
-            value_mask=None if cache is not None else masks.attached_mask(inputs, mask, inputs_mask),
+            value_mask=mask,
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             cache_index=cache_index,
         )
-        return join_outputs(self._feed_forward(x), scores, cache)
+        return join_outputs(self._feed_forward(x, steps_mask), scores, cache)
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """Returns an empty `KVCache` for at most `length` steps."""

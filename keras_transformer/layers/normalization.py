@@ -1,4 +1,7 @@
-"""Layer normalisation in few operations."""
+"""Layer normalisation in few operations, and calls of any normalisation."""
+
+import inspect
+from typing import Any
 
 import keras
 from keras import ops
@@ -32,3 +35,9 @@ class LayerNormalization(keras.layers.LayerNormalization):
     def get_config(self):
         base = keras.layers.Layer.get_config(self)
         return {**base, "epsilon": self.epsilon}
+
+
+def normalize(normalization: keras.layers.Layer, inputs: Any, mask: Any) -> Any:
+    """Calls a normalisation, with the mask `[B, T]` or None if it takes one, as those with statistics of batches do."""
+    takes_mask = "mask" in inspect.signature(normalization.call).parameters
+    return normalization(inputs, mask=mask) if takes_mask else normalization(inputs)

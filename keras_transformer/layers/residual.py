@@ -3,7 +3,7 @@
 import keras
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.normalization import LayerNormalization
+from keras_transformer.layers.normalization import LayerNormalization, normalize
 from keras_transformer.ops.sizes import keep_sizes
 
 
@@ -16,7 +16,7 @@ class Residual(keras.layers.Layer):
 
     Call it in two parts, `y = residual(x, F(residual.prepare(x)))`, so that the sublayer is an ordinary call.
     A residual with another normalisation, such as `keras.layers.RMSNormalization` (Zhang and Sennrich 2019), sets
-    `normalization_class`; a block of such residuals sets `residual_class`.
+    `normalization_class`; a block of such residuals sets `residual_class`. A normalisation that takes a `mask` gets it.
 
     Args:
         dropout: Rate on the sublayer's output.
@@ -26,6 +26,7 @@ class Residual(keras.layers.Layer):
     Call arguments:
         inputs: Float `[B, T, D]`, the x of the equation; its mask is kept.
         sublayer_outputs: Float `[B, T, D]`, the F(...) of the equation.
+        inputs_mask: Boolean `[B, T]`, True at real steps; defaults to the mask that `inputs` carries.
     """
 
     normalization_class = LayerNormalization
@@ -42,13 +43,13 @@ class Residual(keras.layers.Layer):
     def build(self, inputs_shape, sublayer_outputs_shape=None):
         self.norm.build(inputs_shape)
 
-    def prepare(self, inputs):
+    def prepare(self, inputs, mask=None):
         """Returns the inputs of the sublayer: normalised in pre-norm, unchanged in post-norm."""
-        return keep_sizes(self.norm(inputs), inputs) if self.normalize_first else inputs
+        return keep_sizes(normalize(self.norm, inputs, mask), inputs) if self.normalize_first else inputs
 
-    def call(self, inputs, sublayer_outputs):
+    def call(self, inputs, sublayer_outputs, inputs_mask=None):
         outputs = inputs + self.dropout_layer(sublayer_outputs)
-        return keep_sizes(outputs if self.normalize_first else self.norm(outputs), inputs)
+        return keep_sizes(outputs if self.normalize_first else normalize(self.norm, outputs, inputs_mask), inputs)
 
     def compute_mask(self, inputs, previous_mask=None):
         return previous_mask

@@ -3,6 +3,7 @@
 import keras
 
 from keras_transformer.layers.block import join_outputs
+from keras_transformer.layers.normalization import normalize
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
@@ -110,7 +111,7 @@ class TransformerStack(keras.layers.Layer):
                 scores.append(others.pop(0))
             caches.extend(others)
         if self.norm is not None:
-            x = self.norm(x)
+            x = normalize(self.norm, x, mask if packing is None and cache is None else None)
         if packing is not None:
             x = packing.unpack(x)
         return join_outputs(x, tuple(scores) or None, tuple(caches) or None)

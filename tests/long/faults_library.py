@@ -158,14 +158,14 @@ LIBRARY = [
     ),
     Fault(
         "keras_transformer/layers/decoder_block.py",
-        "self.cross_attention_residual.prepare(x)",
+        "self.cross_attention_residual.prepare(x, steps_mask)",
         "x",
         "tests/layers/test_decoder_block.py",
     ),
     Fault(
         "keras_transformer/layers/stack.py",
-        "if self.norm is not None:\n            x = self.norm(x)",
-        "if self.norm is not None and cache is None:\n            x = self.norm(x)",
+        "if self.norm is not None:\n            x = normalize(",
+        "if self.norm is not None and cache is None:\n            x = normalize(",
         "tests/layers/test_encoder.py tests/layers/test_decoder.py",
     ),
     Fault(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import worker_checks
 
-from keras_transformer import EncoderBlock, PositionalEncoding, TokenEmbedding
+from keras_transformer import EncoderBlock, PositionalEncoding, PowerNormalization, Residual, TokenEmbedding
 from keras_transformer.training import TokenCrossEntropy, prepare_replicas
 
 if keras.backend.backend() != "tensorflow":
@@ -39,11 +39,19 @@ def dataset(rows, once=False):
     return data.apply(tf.data.experimental.assert_cardinality(len(rows)))
 
 
-def tagger(precision="float32"):
-    """Returns a model with one `EncoderBlock`."""
+class PowerResidual(Residual):
+    normalization_class = PowerNormalization
+
+
+class PowerBlock(EncoderBlock):
+    residual_class = PowerResidual
+
+
+def tagger(precision="float32", block_class=EncoderBlock):
+    """Returns a model with one block."""
     ids = keras.Input((None,), dtype="int32")
     x = PositionalEncoding(dtype=precision)(TokenEmbedding(V, 8, dtype=precision)(ids))
-    return keras.Model(ids, keras.layers.Dense(V, dtype=precision)(EncoderBlock(2, 16, dtype=precision)(x)))
+    return keras.Model(ids, keras.layers.Dense(V, dtype=precision)(block_class(2, 16, dtype=precision)(x)))
 
 
 def small():
@@ -95,6 +103,14 @@ def test_half_precision_differs_by_about_its_rounding(one_device):
     rounding = max(np.abs(a - b).max() for a, b in zip(one[0].get_weights(), one_device[0].get_weights()))
     assert_same(several, one, atol=2 * rounding)
     assert rounding < 0.05
+
+
+def test_statistics_of_power_normalization_equal_one_device():
+    """They are of the batches of all replicas, of which one may be empty."""
+    one, several = (fit(compiled(count, lambda: tagger(block_class=PowerBlock)), ROWS) for count in (1, REPLICAS))
+    assert_same(several, one)
+    changed = [variable for variable in one[0].weights if variable.name in ("nu", "moving_square")]
+    assert len(changed) == 4 and all(np.ptp(checks.numpy(variable)) > 0 for variable in changed)
 
 
 def test_iterators_lose_no_batch():
