@@ -101,22 +101,22 @@ def run_average(options) -> None:
 
 
 def run_convert(options) -> None:
-    """Writes a checkpoint from the folder of a Hugging Face model, a BERT or a Marian translator; or the reverse."""
+    """Writes a checkpoint from the folder of a Hugging Face model, a BERT, Marian translator or T5; or the reverse."""
     from zoo.conversion.hugging_face import load_folder
 
-    languages = {"target_language": options.target_language} if options.target_language else {}
+    given = {name: getattr(options, name) for name in ("target_language", "prefix") if getattr(options, name)}
     if options.format == "huggingface":
         from zoo.conversion.to_hugging_face import write_hugging_face
 
-        if languages or options.card or options.dtype:
+        if given or options.card or options.dtype:
             raise ValueError(
-                "--target-language, --card and --dtype are for checkpoints. Received: --format huggingface, too. Leave "
-                "them out."
+                "--target-language, --prefix, --card and --dtype are for checkpoints. Received: --format huggingface, "
+                "too. Leave them out."
             )
         write_hugging_face(zoo.load(options.model), options.output)
         command_line.log(f"written: {options.output}")
         return
-    predictor = load_folder(options.model, **languages)
+    predictor = load_folder(options.model, **given)
     if options.card:
         predictor.card |= json.loads(pathlib.Path(options.card).read_text("utf-8"))
     card = predictor.save(options.output, options.dtype or "float32")
@@ -187,7 +187,8 @@ def _quoted(label):
 
 def _score_line(score):
     interval = f" ± {score['interval']:.2f}" if "interval" in score else ""
-    search = f", beam {score['beam_size']}, length penalty {score['length_penalty']}" if "beam_size" in score else ""
+    named = (("beam_size", "beam"), ("length_penalty", "length penalty"), ("iterations", "iterations"))
+    search = "".join(f", {shown} {score[name]}" for name, shown in named if name in score)
     return f"{score['value']:.2f}{interval} {score['metric']}, {score['data']}: {score['signature']}{search}"
 
 
@@ -226,6 +227,10 @@ def parser() -> argparse.ArgumentParser:
     convert.add_argument("--format", choices=("checkpoint", "huggingface"), default="checkpoint", help=text)
     text = "language to translate into, such as fra, for a translator of several"
     convert.add_argument("--target-language", metavar="L", help=text)
+    text = (
+        'text before each input of a T5, such as "translate English to German: "; by default they have one themselves'
+    )
+    convert.add_argument("--prefix", metavar="TEXT", help=text)
     convert.add_argument("--dtype", choices=DTYPES, help="how weights are stored: %(choices)s; float32 by default")
     convert.add_argument("--card", help="JSON with values for the card, such as the licence of the weights")
     convert.add_argument("--output", required=True, help="folder to write")

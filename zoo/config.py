@@ -24,7 +24,8 @@ class TransformerConfig(CheckedConfig):
         dropout: Rate P_drop after embeddings + positions and after each sublayer.
         attention_dropout: Rate on attention weights.
         activation_dropout: Rate inside the feed-forward layers.
-        activation: Of the feed-forward layers: "relu", "gelu" (exact) as in BERT, or "swish" as in Marian.
+        activation: Of the feed-forward layers: "relu", "gelu" (exact) as in BERT, "gelu_tanh" (its approximation) as in
+            GPT-2, or "swish" as in Marian.
         epsilon: Added to variances by the layer normalizations.
         normalize_first: Pre-norm if True, post-norm as published if False.
     """
@@ -36,7 +37,7 @@ class TransformerConfig(CheckedConfig):
     dropout: float = rate(0.1)
     attention_dropout: float = rate(0.0)
     activation_dropout: float = rate(0.0)
-    activation: str = choice("relu", "gelu", "swish")
+    activation: str = choice("relu", "gelu", "gelu_tanh", "swish")
     epsilon: float = 1e-6
     normalize_first: bool = False
 
@@ -47,11 +48,16 @@ class TransformerConfig(CheckedConfig):
                 "`hidden_dim` must be even: positions are pairs of sine and cosine. "
                 f"Received: hidden_dim={self.hidden_dim}."
             )
-        if self.hidden_dim % self.num_heads:
+        if self.hidden_dim % self.num_heads and not self._has_wide_heads:
             raise ValueError(
                 f"`hidden_dim` must be a multiple of `num_heads`. Received: hidden_dim={self.hidden_dim}, "
                 f"num_heads={self.num_heads}. Change one of the two."
             )
+
+    @property
+    def _has_wide_heads(self):
+        """Whether the width of a head is a setting of its own."""
+        return False
 
     def block_arguments(self) -> dict:
         """Returns the keyword arguments of `keras_transformer.Encoder` and `Decoder`, without the number of blocks."""
@@ -61,16 +67,60 @@ class TransformerConfig(CheckedConfig):
 
 @dataclass(frozen=True)
 class ModelConfig(TransformerConfig):
-    """Configures an encoder-decoder Transformer, whose embedding table serves source, target and output.
+    """Configures an encoder-decoder Transformer, whose embedding table serves source, target and, mostly, output.
 
     Args:
         num_encoder_layers, num_decoder_layers: Blocks N in each stack.
         output_bias: Whether the logits have a bias, as in Marian.
+        architecture: "transformer": sinusoids, layer normalization (Vaswani et al. 2017); "t5": biases for distances,
+            RMS normalization, no other biases (Raffel et al. 2020), which is pre-norm; "t5.1.1": with gated
+            feed-forward layers and an output matrix of its own, too (Shazeer 2020; Xue et al. 2021, section 3).
+        key_dim: Width of one head of T5's attention; 0 for `hidden_dim / num_heads`.
     """
 
     num_encoder_layers: int = positive(6)
     num_decoder_layers: int = positive(6)
     output_bias: bool = False
+    architecture: str = choice("transformer", "t5", "t5.1.1")
+    key_dim: int = zero_or_more(0)
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.architecture == "transformer" and self.key_dim:
+            raise ValueError(
+                '`key_dim` is for the architectures "t5" and "t5.1.1". Received: architecture="transformer", '
+                f"key_dim={self.key_dim}. Change one of both."
+            )
+        if self.architecture != "transformer" and not self.normalize_first:
+            raise ValueError(
+                f"T5 is pre-norm. Received: architecture={self.architecture!r}, normalize_first=False. Set "
+                "normalize_first=true."
+            )
+
+    @property
+    def _has_wide_heads(self):
+        return self.key_dim > 0
+
+
+@dataclass(frozen=True)
+class NonAutoregressiveConfig(ModelConfig):
+    """Configures an encoder-decoder Transformer that predicts all tokens of the target at once.
+
+    Args:
+        lengths: "predicted": the number of tokens is predicted from the source, as the difference to that of the
+            source; "fixed": the output always has `max_length` positions, and is cut at its first end token.
+        max_length: Positions of the output, its end token included.
+        max_length_change: Largest difference of the numbers of tokens that can be predicted.
+    """
+
+    lengths: str = choice("predicted", "fixed")
+    max_length: int = positive(128)
+    max_length_change: int = positive(32)
+
+    @property
+    def num_length_classes(self) -> int:
+        """Number of classes of differences in length; class 0 is padding."""
+        return 0 if self.lengths == "fixed" else 2 * self.max_length_change + 2
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.residual import Residual
+from keras_transformer.ops.activations import get_activation
 
 
 def join_outputs(outputs: Any, *others: Any) -> Any:
@@ -28,10 +29,12 @@ class TransformerBlock(keras.layers.Layer):
 
     A block with another attention sets `attention_class` (a `MultiHeadAttention` with the same arguments) or overrides
     `_make_attention`, one with another normalisation sets `residual_class`, and one with another feed-forward layer
-    overrides `_make_feed_forward`; a stack of such blocks sets `block_class`.
+    overrides `_make_feed_forward`; a stack of such blocks sets `block_class`. Heads are as wide as the inputs are for
+    each head, unless a block sets `key_dim`.
     """
 
     attention_class, residual_class = MultiHeadAttention, Residual
+    key_dim: int | None = None
 
     def __init__(
         self,
@@ -53,7 +56,7 @@ class TransformerBlock(keras.layers.Layer):
         self.dropout = dropout
         self.attention_dropout = attention_dropout
         self.activation_dropout = activation_dropout
-        self.activation = keras.activations.get(activation)
+        self.activation = get_activation(activation)
         self.normalize_first = normalize_first
         self.epsilon = epsilon
         self.supports_masking = True
@@ -86,7 +89,8 @@ class TransformerBlock(keras.layers.Layer):
     def _build_common(self, inputs_shape):
         """Builds self-attention and feed-forward layer; called by `build`, where the width is known."""
         width = inputs_shape[-1]
-        if len(inputs_shape) != 3 or width is None or width % self.num_heads:
+        divided = self.key_dim is not None or width is None or width % self.num_heads == 0
+        if len(inputs_shape) != 3 or width is None or not divided:
             raise ValueError(
                 f"`inputs` must be [batch, steps, width] with a width divisible by num_heads={self.num_heads}. "
                 f"Received: inputs_shape={tuple(inputs_shape)}. Project the inputs first or change `num_heads`."
@@ -121,7 +125,7 @@ class TransformerBlock(keras.layers.Layer):
         attention_class = self.attention_class if name == "self_attention" else MultiHeadAttention
         return attention_class(
             self.num_heads,
-            width // self.num_heads,
+            self.key_dim or width // self.num_heads,
             dropout=self.attention_dropout,
             dtype=self.dtype_policy,
             name=name,

@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.ops.attention import attention_scores
+from keras_transformer.ops.once import once
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -55,12 +56,7 @@ class DistanceBuckets(keras.layers.Layer):
         self.biases = self.add_weight(name="biases", shape=shape, initializer="glorot_uniform")
 
     def call(self, query_positions, key_positions):
-        behind = ops.expand_dims(key_positions, 0) - ops.expand_dims(query_positions, 1)
-        if self.bidirectional:
-            first = self._side * ops.cast(behind > 0, "int32")
-            buckets = first + self._bucket(ops.abs(behind))
-        else:
-            buckets = self._bucket(ops.maximum(-behind, 0))
+        buckets = _buckets(query_positions, key_positions, self._side, self.max_distance, self.bidirectional)
         biases = ops.take(ops.cast(self.biases, "float32"), buckets, axis=0)
         return ops.expand_dims(ops.transpose(biases, (2, 0, 1)), 0)
 
@@ -75,15 +71,6 @@ class DistanceBuckets(keras.layers.Layer):
             "max_distance": self.max_distance,
             "bidirectional": self.bidirectional,
         }
-
-    def _bucket(self, distances):
-        """Returns the bucket of each distance on its side: how many buckets begin at it or below, without the first."""
-        exact = self._side // 2
-        powers = np.arange(self._side - exact) / (self._side - exact)
-        starts = np.ceil(exact * (self.max_distance / exact) ** powers - 1e-6)
-        starts = np.concatenate([np.arange(1, exact), starts]).astype("int32")
-        reached = ops.expand_dims(distances, -1) >= ops.convert_to_tensor(starts)
-        return ops.sum(ops.cast(reached, "int32"), axis=-1)
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -136,3 +123,22 @@ class BucketedAttention(MultiHeadAttention):
     def _scores(self, query, key, query_positions, key_positions):
         scores = attention_scores(query, key)
         return scores + ops.cast(self.buckets(query_positions, key_positions), scores.dtype)
+
+
+@once
+def _buckets(query_positions, key_positions, side, max_distance, bidirectional):
+    """Returns the bucket of each query and key, int32 `[T, S]`, with `side` buckets on a side."""
+    behind = ops.expand_dims(key_positions, 0) - ops.expand_dims(query_positions, 1)
+    if not bidirectional:
+        return _bucket(ops.maximum(-behind, 0), side, max_distance)
+    return side * ops.cast(behind > 0, "int32") + _bucket(ops.abs(behind), side, max_distance)
+
+
+def _bucket(distances, side, max_distance):
+    """Returns the bucket of each distance on its side: how many buckets begin at it or below, without the first."""
+    exact = side // 2
+    powers = np.arange(side - exact) / (side - exact)
+    starts = np.ceil(exact * (max_distance / exact) ** powers - 1e-6)
+    starts = np.concatenate([np.arange(1, exact), starts]).astype("int32")
+    reached = ops.expand_dims(distances, -1) >= ops.convert_to_tensor(starts)
+    return ops.sum(ops.cast(reached, "int32"), axis=-1)

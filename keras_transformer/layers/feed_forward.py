@@ -4,6 +4,7 @@ import keras
 
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.ops.activations import get_activation
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -14,8 +15,9 @@ class FeedForward(keras.layers.Layer):
 
     Args:
         intermediate_dim: Inner width F.
-        activation: Name or function; ReLU as published in 2017.
+        activation: Name or function; ReLU as published in 2017. Besides Keras's names there is "gelu_tanh", GPT-2's.
         dropout: Rate on the inner activations.
+        use_bias: Whether there are b_1 and b_2.
 
     Call arguments:
         inputs: Float `[B, T, D]`; its mask is kept.
@@ -27,19 +29,18 @@ class FeedForward(keras.layers.Layer):
         ValueError: If `intermediate_dim` is not positive or D is unknown.
     """
 
-    def __init__(self, intermediate_dim: int, activation="relu", dropout: float = 0.0, **kwargs):
+    def __init__(self, intermediate_dim: int, activation="relu", dropout: float = 0.0, use_bias: bool = True, **kwargs):
         super().__init__(**kwargs)
         if not isinstance(intermediate_dim, int) or intermediate_dim < 1:
             raise ValueError(
                 f"`intermediate_dim` must be a positive integer. Received: intermediate_dim={intermediate_dim!r}."
             )
         self.intermediate_dim = intermediate_dim
-        self.activation = keras.activations.get(activation)
+        self.activation = get_activation(activation)
         self.dropout = dropout
+        self.use_bias = use_bias
         self.supports_masking = True
-        self.inner_dense = Dense(
-            intermediate_dim, activation=self.activation, dtype=self.dtype_policy, name="inner_dense"
-        )
+        self.inner_dense = self._dense(intermediate_dim, "inner_dense", self.activation)
         self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="activation_dropout")
 
     def build(self, inputs_shape):
@@ -48,7 +49,7 @@ class FeedForward(keras.layers.Layer):
                 f"`inputs` must have a known width. Received: inputs_shape={tuple(inputs_shape)}. "
                 "Project the inputs first."
             )
-        self.output_dense = Dense(inputs_shape[-1], dtype=self.dtype_policy, name="output_dense")
+        self.output_dense = self._dense(inputs_shape[-1], "output_dense")
         self.inner_dense.build(inputs_shape)
         self.output_dense.build((*inputs_shape[:-1], self.intermediate_dim))
 
@@ -67,4 +68,8 @@ class FeedForward(keras.layers.Layer):
             "intermediate_dim": self.intermediate_dim,
             "activation": keras.activations.serialize(self.activation),
             "dropout": self.dropout,
+            "use_bias": self.use_bias,
         }
+
+    def _dense(self, units, name, activation=None):
+        return Dense(units, activation=activation, use_bias=self.use_bias, dtype=self.dtype_policy, name=name)

@@ -2,7 +2,6 @@
 
 import keras
 
-from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.feed_forward import FeedForward
 
 
@@ -13,18 +12,20 @@ class GatedFeedForward(FeedForward):
         FFN(x) = Dropout(activation(x W_1 + b_1) * (x V + c)) W_2 + b_2
 
     The activation "sigmoid" gives GLU, "linear" Bilinear, "relu" ReGLU, "gelu" GEGLU, and "swish" SwiGLU. Published
-    without biases. With two thirds of the inner width, it has the parameters of `FeedForward`.
+    without biases (`use_bias=False`). With two thirds of the inner width, it has the parameters of `FeedForward`.
 
     Args:
         intermediate_dim: Inner width F.
-        activation, dropout: As for `FeedForward`.
+        activation, dropout, use_bias: As for `FeedForward`.
 
     Call arguments, outputs and errors are those of `FeedForward`.
     """
 
-    def __init__(self, intermediate_dim: int, activation="swish", dropout: float = 0.0, **kwargs):
-        super().__init__(intermediate_dim, activation, dropout, **kwargs)
-        self.gate_dense = Dense(intermediate_dim, dtype=self.dtype_policy, name="gate_dense")
+    def __init__(
+        self, intermediate_dim: int, activation="swish", dropout: float = 0.0, use_bias: bool = True, **kwargs
+    ):
+        super().__init__(intermediate_dim, activation, dropout, use_bias, **kwargs)
+        self.gate_dense = self._dense(intermediate_dim, "gate_dense")
 
     def build(self, inputs_shape):
         super().build(inputs_shape)

@@ -15,6 +15,7 @@ ACTIVATIONS = {
     "linear": lambda x: x,
     "relu": ref.relu,
     "swish": lambda x: x / (1 + np.exp(-x)),
+    "gelu_tanh": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))),
 }
 
 
@@ -34,7 +35,14 @@ def test_equals_numpy(activation):
 
 def test_layer_rules(tmp_path):
     checks.check_layer(lambda **k: GatedFeedForward(F, dropout=0.1, **k), X)
-    checks.check_saving(lambda **k: GatedFeedForward(F, **k), X, folder=tmp_path)
+    checks.check_saving(lambda **k: GatedFeedForward(F, "gelu_tanh", use_bias=False, **k), X, folder=tmp_path)
+
+
+def test_biases_can_be_left_out():
+    layer = GatedFeedForward(F, "gelu_tanh", use_bias=False)
+    layer.build((B, T, D))
+    assert sorted(ref.weights_of(layer)) == [f"{name}_dense/kernel" for name in ("gate", "inner", "output")]
+    np.testing.assert_allclose(checks.numpy(layer(X)), gated(X, ref.weights_of(layer), "gelu_tanh"), atol=1e-5)
 
 
 def test_dropout_applies_to_gated_units():

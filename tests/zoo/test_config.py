@@ -38,6 +38,9 @@ def test_from_dict_takes_an_int_for_a_float():
         ({"model": 3}, "ModelConfig must be an object of named values. Received: 3"),
         ([], "Recipe must be an object"),
         ({"model": {"num_heads": 7}}, "multiple of `num_heads`"),
+        ({"model": {"key_dim": 7}}, '`key_dim` is for the architectures "t5" and "t5.1.1".*key_dim=7'),
+        ({"model": {"architecture": "t5"}}, "T5 is pre-norm.*normalize_first=False"),
+        ({"model": {"architecture": "bart"}}, "must be one of transformer, t5, t5.1.1. Received: architecture='bart'"),
     ],
 )
 def test_from_dict_refuses(values, message):

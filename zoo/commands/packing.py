@@ -9,8 +9,6 @@ from collections.abc import Sequence
 import zoo
 from zoo.storage import checkpoints
 
-_SEARCH = "beam_size", "length_penalty"
-
 
 def pack(
     name: str,
@@ -46,7 +44,7 @@ def pack(
     written = predictor.save(output, dtype, base)
     if evaluate:
         scores = commands.module().evaluate(commands.load(options), corpus).scores
-        search = {name: getattr(predictor, name) for name in _SEARCH if hasattr(predictor, name)}
+        search = {name: getattr(predictor, name) for name in predictor.searched_with}
         written["scores"] = [{**score._asdict(), "data": data, **search} for score in scores]
         checkpoints.write_card(output, written)
     return written

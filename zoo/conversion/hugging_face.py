@@ -18,6 +18,8 @@ LOADERS = {
     "bert": ("zoo.conversion.from_bert", "load_bert"),
     "distilbert": ("zoo.conversion.from_bert", "load_bert"),
     "marian": ("zoo.conversion.from_marian", "load_marian"),
+    "mt5": ("zoo.conversion.from_t5", "load_t5"),
+    "t5": ("zoo.conversion.from_t5", "load_t5"),
 }
 _WEIGHTS, _INDEX, _PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
 

@@ -10,6 +10,7 @@ from keras_transformer.decoding.hypotheses import IMPOSSIBLE
 from keras_transformer.ops.positions import sinusoidal_encoding
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.extras import require
+from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import named_arrays, new_folder, write_atomically
 
 QUANTIZATIONS = "int8", "float16"
@@ -31,13 +32,22 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
 
     Raises:
         ImportError: If ctranslate2 is not installed.
-        ValueError: If `folder` exists, or `quantization` is unknown.
+        ValueError: If `folder` exists, `quantization` is unknown, or the model is a T5.
     """
     require("Export to CTranslate2", "ctranslate2")
     if quantization not in (None, *QUANTIZATIONS):
         raise ValueError(
             f"`quantization` must be one of {', '.join(QUANTIZATIONS)}, or None for float32. "
             f"Received: {quantization!r}. Choose one of them."
+        )
+    if not isinstance(translator.model, Seq2Seq):
+        raise ValueError(
+            "CTranslate2 translates token by token. Received: a non-autoregressive translator. Export a SavedModel."
+        )
+    if translator.model.config.architecture != "transformer":
+        raise ValueError(
+            "Translators are written for CTranslate2 with sinusoids and layer normalization. Received: "
+            f"model.architecture={translator.model.config.architecture!r}. Export a SavedModel instead."
         )
     from ctranslate2.specs import TransformerSpec
     from ctranslate2.specs.common_spec import Activation

@@ -6,18 +6,21 @@ import numpy as np
 import safetensors.numpy
 
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID
-from zoo.conversion import from_bert, from_marian
+from zoo.conversion import from_bert, from_marian, from_t5
+from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import named_arrays, new_folder, write_atomically
 from zoo.storage.formats import to_json
+from zoo.text.t5_tokenizer import T5Tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 
 
 def write_hugging_face(predictor, folder: str | os.PathLike) -> None:
     """Writes the folder of a model that `transformers` loads.
 
-    A translator becomes a `MarianMTModel` with a `MarianTokenizer`, an encoder of word pieces a `BertModel` with a
-    `BertTokenizer`. Heads are not written. Marian's layer normalization adds 1e-5 to variances, where the recipes of
-    this package add 1e-6. For a translator of several target languages, the token `>>fra<<` has to be typed there.
+    A translator becomes a `MarianMTModel` with a `MarianTokenizer`, one that was a T5 a `T5ForConditionalGeneration`
+    with a `T5Tokenizer`, an encoder of word pieces a `BertModel` with a `BertTokenizer`. Heads are not written.
+    Marian's layer normalization adds 1e-5 to variances, where the recipes of this package add 1e-6. For a translator of
+    several target languages, the token `>>fra<<` has to be typed there, and the prefix of a T5, too.
 
     Args:
         predictor: A `zoo.translation.predictor.Translator`, or an encoder, such as `zoo.load("encoder/minilm")`.
@@ -26,7 +29,9 @@ def write_hugging_face(predictor, folder: str | os.PathLike) -> None:
     Raises:
         ValueError: If `folder` exists, or the model has no counterpart in transformers; the message says why.
     """
-    write = _marian if predictor.task == "translation" else _bert
+    write = _bert
+    if predictor.task == "translation":
+        write = _marian if predictor.model.config.architecture == "transformer" else _t5
     files = {name: part if isinstance(part, bytes) else to_json(part) for name, part in write(predictor).items()}
     with new_folder(folder) as part:
         for name, content in files.items():
@@ -88,6 +93,7 @@ def _bert(predictor):
 def _marian(translator):
     config, tokenizer = translator.model.config, translator.tokenizer
     reasons = (
+        (isinstance(translator.model, Seq2Seq), "it is non-autoregressive"),
         (not config.normalize_first, "Marian's are post-norm, and it is pre-norm (model.normalize_first)"),
         (not tokenizer.case_markup, "its vocabulary marks words in capitals (training.case_markup)"),
         (not translator.placeholders, "it reads placeholders (training.placeholders)"),
@@ -167,6 +173,64 @@ def _marian_config(translator, size):
         "eos_token_id": 0,
         "forced_eos_token_id": 0,
         "num_beams": translator.beam_size,
+    }
+
+
+def _t5(translator):
+    config, tokenizer = translator.model.config, translator.tokenizer
+    gated, activations = config.architecture == "t5.1.1", {"t5": "relu", "t5.1.1": "gelu_tanh"}
+    activation = activations[config.architecture]
+    reasons = (
+        (isinstance(tokenizer, T5Tokenizer), "its vocabulary is not that of a T5"),
+        (not translator.placeholders, "it reads placeholders (training.placeholders)"),
+        (not config.output_bias, "its logits have biases (model.output_bias)"),
+        (
+            config.activation == activation,
+            f"its activation is {config.activation}, not {activation} (model.activation)",
+        ),
+    )
+    _check("The translator", "a T5", reasons)
+    given, rows = named_arrays(translator.model), tokenizer.rows
+    tables = {from_t5.SHARED: given["embedding/embeddings"] * config.hidden_dim**0.5}
+    if gated:
+        tables[from_t5.HEAD] = given["output_embedding/embeddings"]
+    arrays = {}
+    for name, table in tables.items():
+        arrays[name] = np.zeros((rows.max() + 1, config.hidden_dim), "float32")
+        arrays[name][rows] = table  # The start comes after the padding, whose row it takes.
+    for theirs, ours in from_t5.array_names(config):
+        array = given[ours].T if ours.endswith("kernel") else given[ours]
+        arrays[theirs] = array / from_t5.query_scale(config) if "/query_dense/" in ours else array
+    special = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    sizes = {theirs: getattr(config, ours) for ours, theirs in from_t5.SIZES.items()}
+    return {
+        "config.json": {
+            "architectures": ["T5ForConditionalGeneration"],
+            "model_type": "t5",
+            **sizes,
+            "d_kv": config.key_dim or config.hidden_dim // config.num_heads,
+            "vocab_size": int(rows.max() + 1),
+            "feed_forward_proj": "gated-gelu" if gated else "relu",
+            "tie_word_embeddings": not gated,
+            "relative_attention_num_buckets": 32,
+            "relative_attention_max_distance": 128,
+            "layer_norm_epsilon": config.epsilon,
+            "dropout_rate": config.dropout,
+            **special,
+        },
+        "generation_config.json": {
+            "num_beams": translator.beam_size,
+            "length_penalty": translator.length_penalty,
+            "max_length": translator.max_source_tokens,
+            **special,
+        },
+        "model.safetensors": _weights(arrays),
+        "spiece.model": tokenizer.source_model,
+        "tokenizer_config.json": {
+            "tokenizer_class": "T5Tokenizer",
+            "extra_ids": len(tokenizer.sentinels),
+            "model_max_length": translator.max_source_tokens,
+        },
     }
 
 

@@ -10,7 +10,6 @@ from keras_transformer import (
     EncoderBlock,
     GatedFeedForward,
     LearnedPositionalEncoding,
-    Residual,
     RotaryAttention,
     TokenEmbedding,
 )
@@ -20,13 +19,7 @@ from keras_transformer.ops import masks
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, LanguageModelConfig
 from zoo.models.encoder_model import ConfiguredModel
-
-
-@keras.saving.register_keras_serializable("zoo")
-class RMSResidual(Residual):
-    """`Residual` with RMS normalization (Zhang and Sennrich 2019)."""
-
-    normalization_class = keras.layers.RMSNormalization
+from zoo.models.rms_residual import RMSResidual
 
 
 @keras.saving.register_keras_serializable("zoo")

@@ -5,9 +5,8 @@ from keras import ops
 
 from keras_transformer.layers.normalization import LayerNormalization
 from zoo.config import SpanParserConfig
+from zoo.models.class_padding import pad_classes
 from zoo.models.encoder_model import WordModel
-
-_NEVER = -1e4  # A logit for labels that a cell cannot have; finite in float16.
 
 
 @keras.saving.register_keras_serializable("zoo")
@@ -53,7 +52,7 @@ class SpanParser(WordModel):
 
     def call(self, inputs, training=None):
         count = max(self.config.num_labels, self.config.num_tags)
-        return ops.concatenate([_pad_classes(logits, count) for logits in reversed(self.logits(inputs))], axis=1)
+        return ops.concatenate([pad_classes(logits, count) for logits in reversed(self.logits(inputs))], axis=1)
 
     def logits(self, inputs):
         """Returns the logits of spans `[B, N (N - 1) / 2, labels]` and of tags `[B, N, tags]`."""
@@ -76,8 +75,3 @@ def span_pairs(boundaries):
     last = last - ops.cast(last * (last - 1) // 2 > number, "int32")  # Square roots are rounded up or down.
     last = last + ops.cast(last * (last + 1) // 2 <= number, "int32")
     return number - last * (last - 1) // 2, last
-
-
-def _pad_classes(logits, count):
-    missing = count - logits.shape[-1]
-    return ops.pad(logits, [(0, 0)] * (len(logits.shape) - 1) + [(0, missing)], constant_values=_NEVER)

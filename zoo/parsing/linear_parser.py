@@ -44,7 +44,8 @@ class LinearParser(Predictor):
     """
 
     task, model_class, config_class = "parsing", Seq2Seq, ModelConfig
-    settings = ("labels", "tags", "max_tokens", "beam_size", "length_penalty")
+    searched_with = "beam_size", "length_penalty"
+    settings = ("labels", "tags", "max_tokens", *searched_with)
     fixed_settings = {"parser": "linear"}
     split, pad_label = staticmethod(teacher_forced), PAD_ID
 

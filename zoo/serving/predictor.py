@@ -39,6 +39,7 @@ class Predictor:
         task: The folder of `zoo` that the predictor belongs to.
         model_class, config_class: Classes of the model and of its configuration.
         settings: Arguments of the constructor that are attributes of the same name, decide answers, and are saved.
+        searched_with: Settings of the search, which scores are given with.
         fixed_settings: Settings that are the same for all predictors of the class, and tell it from others of its task.
         jit_compile: Whether XLA compiles the functions of the model, as always on JAX; "auto" where it pays.
         split: Splits a batch of a corpus into what the model reads and what it predicts: `batch -> (inputs, labels)`.
@@ -49,6 +50,7 @@ class Predictor:
     model_class: type[keras.Model]
     config_class: type
     settings: tuple[str, ...] = ()
+    searched_with: tuple[str, ...] = ()
     fixed_settings: Mapping[str, Any] = {}
     jit_compile: bool | str = False
     split: Callable[[Batch], tuple[Batch, Any]] = staticmethod(split_labels)

@@ -5,14 +5,15 @@ import os
 import pathlib
 
 from zoo.text.marian_tokenizer import MarianTokenizer
+from zoo.text.t5_tokenizer import T5Tokenizer
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 
-Vocabulary = Tokenizer | MarianTokenizer | WordPieceTokenizer
+Vocabulary = Tokenizer | MarianTokenizer | T5Tokenizer | WordPieceTokenizer
 
 
 def read_vocabulary(model: bytes, num_threads: int = -1) -> Vocabulary:
-    """Reads a serialized vocabulary: a sentencepiece model, those of a Marian, or the word pieces of a BERT.
+    """Reads a serialized vocabulary: a sentencepiece model, those of a Marian or T5, or the word pieces of a BERT.
 
     Args:
         model: What the property `model` of the vocabulary returned.
@@ -20,8 +21,11 @@ def read_vocabulary(model: bytes, num_threads: int = -1) -> Vocabulary:
     """
     if model[:1] != b"{":
         return Tokenizer(model, num_threads)
-    if "source_model" in json.loads(model):
+    values = json.loads(model)
+    if "source_model" in values:
         return MarianTokenizer.from_bytes(model, num_threads)
+    if "spiece_model" in values:
+        return T5Tokenizer.from_bytes(model, num_threads)
     return WordPieceTokenizer.from_bytes(model)
 
 

@@ -40,6 +40,23 @@ def shuffled_dataset(corpus: Corpus, batch_size: int, shuffle: bool, seed: int) 
     return _without_autotuning(rows.batch(batch_size).map(batch).prefetch(2))
 
 
+def numbered_map(
+    batches: tf.data.Dataset, function: typing.Callable[[int, dict], dict], ranks: typing.Mapping[str, int]
+) -> tf.data.Dataset:
+    """Maps batches by `function(number, arrays)` of NumPy arrays, which returns int32 arrays of these ranks by name."""
+    names = [*batches.element_spec]
+
+    def apply(number, batch):
+        def run(number, *arrays):
+            found = function(int(number), dict(zip(names, arrays)))
+            return [found[name] for name in ranks]
+
+        tensors = tf.numpy_function(run, [number, *(batch[name] for name in names)], [tf.int32] * len(ranks))
+        return {name: tf.ensure_shape(ids, [None] * ranks[name]) for name, ids in zip(ranks, tensors)}
+
+    return batches.enumerate().map(apply)
+
+
 def training_dataset(examples: typing.Iterable, prefetch: int = 4) -> tf.data.Dataset:
     """Converts examples, structures of arrays of constant ranks and types, to a dataset that prefetches in a thread.
 

@@ -90,7 +90,8 @@ class Run:
     @property
     def max_tokens(self) -> int:
         """Maximum number of tokens of a row."""
-        return min(self.settings.max_tokens, getattr(self.config, "max_positions", 0) or self.settings.max_tokens)
+        limits = [getattr(self.config, name, 0) for name in ("max_positions", "max_length")]
+        return min(limit for limit in (self.settings.max_tokens, *limits) if limit)
 
 
 def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequence[str] = ()) -> None:

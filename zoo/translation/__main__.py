@@ -62,6 +62,10 @@ class TranslationCommands(TaskCommands):
 
     def load(self, options):
         found = [self.load_one(name, options) for name in options.checkpoint]
+        if getattr(options, "iterations", None) is not None:
+            from zoo.translation.non_autoregressive import set_iterations
+
+            set_iterations(found, options.iterations)
         if len(found) == 1:
             return found[0]
         from zoo.translation.ensemble import EnsembleTranslator
@@ -260,7 +264,7 @@ def _is_checkpoint(name):
 
 def _check_format(options):
     """Refuses options of the other format of `export`, and several checkpoints for CTranslate2."""
-    searched = "beam_size", "length_penalty", "max_extra_tokens", *LIMITS
+    searched = "beam_size", "length_penalty", "iterations", "max_extra_tokens", *LIMITS
     given = [name for name in searched if getattr(options, name) is not None]
     given += [name for name in ("compiled_for", "alignments", "ids_only") if getattr(options, name)]
     given += ["n_best"] * (options.n_best > 1) + ["dtype"] * (options.dtype != "float32")
@@ -284,6 +288,7 @@ def _gives_corpus(options):
 def _add_search(command):
     command.add_argument("--beam-size", type=int, help="1 is greedy; the checkpoint's by default")
     command.add_argument("--length-penalty", type=float, help="alpha of GNMT's; the checkpoint's by default")
+    command.add_argument("--iterations", type=int, help="of a non-autoregressive model; the checkpoint's by default")
 
 
 COMMANDS = TranslationCommands()

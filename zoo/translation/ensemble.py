@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from zoo.models.ensemble import Seq2SeqEnsemble
+from zoo.models.seq2seq import Seq2Seq
 from zoo.translation.predictor import Translator
 
 
@@ -18,6 +19,11 @@ class EnsembleTranslator(Translator):
     def __init__(self, translators: Sequence[Translator]):
         self.translators = translators = list(translators)
         first, expected = translators[0], translators[0].tokenizer.digest
+        for translator in translators:
+            if not isinstance(translator.model, Seq2Seq):
+                raise ValueError(
+                    "Translators decode together token by token. Received: a non-autoregressive one. Leave it out."
+                )
         for other in translators[1:]:
             if other.tokenizer.digest != expected:
                 raise ValueError(

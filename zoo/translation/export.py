@@ -8,7 +8,7 @@ import numpy as np
 from keras_transformer.decoding import Hypotheses
 from zoo.limits import Limits
 from zoo.serving.predictor import raise_mismatch
-from zoo.text.marian_tokenizer import MarianTokenizer
+from zoo.text.piece_tokenizer import PieceTokenizer
 from zoo.translation import alignment
 from zoo.translation.metrics import bleu, chrf
 from zoo.translation.searches import searched
@@ -40,8 +40,8 @@ def translation_service(
     if not text:
         return TranslationService(*parts)
     tokenizer = translator.tokenizer
-    if isinstance(tokenizer, MarianTokenizer):
-        from zoo.tf.marian_tokenizer import GraphMarianTokenizer as GraphTokenizer
+    if isinstance(tokenizer, PieceTokenizer):
+        from zoo.tf.piece_tokenizer import GraphPieceTokenizer as GraphTokenizer
     else:
         from zoo.tf.tokenizers import GraphTokenizer
 

@@ -24,8 +24,6 @@ from zoo.translation.search_options import search_options
 from zoo.translation.searches import run_search, searched
 from zoo.translation.segments import Translation
 
-SEARCH_SETTINGS = "beam_size", "length_penalty"
-
 
 class Translator(Predictor):
     """Translates texts with a `zoo.models.seq2seq.Seq2Seq`.
@@ -48,9 +46,10 @@ class Translator(Predictor):
     """
 
     task, model_class, config_class = "translation", Seq2Seq, ModelConfig
+    searched_with = "beam_size", "length_penalty"
     settings = (
         *("max_source_tokens", "split_sentences", "placeholders", "alignment_heads", "max_extra_tokens", "max_repeats"),
-        *SEARCH_SETTINGS,
+        *searched_with,
     )
     split, pad_label, pad_inputs = staticmethod(teacher_forced), PAD_ID, staticmethod(pad_search_inputs)
 
@@ -151,7 +150,7 @@ class Translator(Predictor):
         search = self.compiled(self._run_search, self.jit_compile is True, name="sample", **options)
         generator = keras.random.SeedGenerator(seed)
 
-        def seeded(source, limits):  # Random numbers are inputs, so that all seeds share one graph.
+        def seeded(source, limits):  # Random numbers are inputs: all seeds share a graph.
             shape = (source.shape[1] + self.max_extra_tokens, len(source))
             return search(source, limits, keras.random.uniform(shape, dtype="float32", seed=generator))
 
@@ -270,14 +269,17 @@ class Translator(Predictor):
     ) -> Callable:
         """Returns the compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`, greedy for a beam of 1."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        return self.compiled(self._run_search, jit_compile, **search_options(**settings, **self._limits()))
+        return self.compiled(self._run_search, jit_compile, **self._search_options(settings))
 
     def plain_search(
         self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
     ) -> Callable:
         """Returns the search before compilation; its argument `each_step` is a function to call before each step."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        return functools.partial(self._run_search, **search_options(**settings, **self._limits()))
+        return functools.partial(self._run_search, **self._search_options(settings))
+
+    def _search_options(self, settings):
+        return search_options(**settings, **self._limits())
 
     def _limits(self):
         return {"extra": self.max_extra_tokens, "max_repeats": self.max_repeats}

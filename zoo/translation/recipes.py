@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from zoo.config import ModelConfig, Recipe, TrainingConfig
+from zoo.config import ModelConfig, NonAutoregressiveConfig, Recipe, TrainingConfig
 from zoo.training_config import AugmentConfig
 
 _TINY_SIZES = dict(num_encoder_layers=4, num_decoder_layers=4, hidden_dim=128, intermediate_dim=256, num_heads=4)
@@ -54,6 +54,15 @@ ROBUST = Recipe(
     "Bogoychev et al. 2023",
 )
 
+_PARALLEL_SCHEDULE = dict(steps=14_000, warmup_steps=1000, cooldown_steps=9000, peak_learning_rate=0.002)
+
+NONAUTOREGRESSIVE = Recipe(
+    NonAutoregressiveConfig(**_SMALL_SIZES, vocabulary_size=8000, normalize_first=True),
+    TrainingConfig(**_PARALLEL_SCHEDULE, batch_tokens=4096, evaluate_every=500),
+    source="Conditional masked language models, Ghazvininejad et al. 2019; sizes of `small`. Train it on the "
+    "translations of a teacher: docs/non-autoregressive.md",
+)
+
 BASE = Recipe(
     ModelConfig(vocabulary_size=37_000),
     TrainingConfig(batch_tokens=25_000, warmup_steps=4_000, steps=100_000),
@@ -67,4 +76,11 @@ BIG = replace(
     source="Vaswani et al. 2017, table 3, big",
 )
 
-RECIPES = {"tiny": TINY, "small": SMALL, "robust": ROBUST, "base": BASE, "big": BIG}
+RECIPES = {
+    "tiny": TINY,
+    "small": SMALL,
+    "robust": ROBUST,
+    "nonautoregressive": NONAUTOREGRESSIVE,
+    "base": BASE,
+    "big": BIG,
+}

@@ -7,19 +7,23 @@ import shutil
 
 import numpy as np
 
-from zoo.config import ModelConfig
+from zoo.config import ModelConfig, NonAutoregressiveConfig, Recipe
 from zoo.corpora.augmentation import AugmentedPairs
 from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
+from zoo.corpora.masked_targets import MaskedTargets
 from zoo.corpora.sampled_corpus import SampledCorpus
 from zoo.corpora.sharded_corpus import ShardedCorpus
+from zoo.storage.checkpoints import Checkpoint
 from zoo.training import fine_tuning
 from zoo.training.digests import check_corpus
 from zoo.training.runs import check_settings
 from zoo.training.tasks import Evaluation, Task, TrainingData
 from zoo.translation.data import PairReader
+from zoo.translation.length_loss import LengthAndTokenCrossEntropy
 from zoo.translation.metrics import bleu, chrf
+from zoo.translation.non_autoregressive import NonAutoregressiveTranslator
 from zoo.translation.predictor import Translator
 
 _SAMPLED_BATCHES = 500
@@ -76,8 +80,11 @@ class Translation(Task):
         return dataclasses.replace(config, vocabulary_size=run.vocabulary.vocabulary_size)
 
     def make_predictor(self, model, card, run):
-        longest = min(128, run.max_tokens)
-        return Translator(model, run.vocabulary, card, max_source_tokens=longest, placeholders=_placeholders(run))
+        options = {"max_source_tokens": 128, "split_sentences": True}
+        if run.initial is not None:
+            options = {name: getattr(run.initial, name) for name in options}
+        options["max_source_tokens"] = min(options["max_source_tokens"], run.max_tokens)
+        return Translator(model, run.vocabulary, card, **options, placeholders=_placeholders(run))
 
     def encode(self, run, tokenizer):
         """Encodes the corpus into memory-mapped files of the run, at each start, to check that it has not changed."""
@@ -134,7 +141,7 @@ class Translation(Task):
     def final_scores(self, predictor, run):
         """Computes scores by beam search, unless the run is evaluated by its loss."""
         scores = super().final_scores(predictor, run) if run.settings.score == "bleu" else []
-        search = {"beam_size": predictor.beam_size, "length_penalty": predictor.length_penalty}
+        search = {name: getattr(predictor, name) for name in predictor.searched_with}
         return [{**score, **search} for score in scores]
 
     def examples(self, predictor, data):
@@ -172,5 +179,39 @@ def _spelling(augment):
     return dataclasses.replace(augment, **dict.fromkeys(others, 0.0))
 
 
-_task = Translation()
-train, evaluate, from_checkpoint = _task.train, _task.evaluate, _task.from_checkpoint
+class NonAutoregressiveTranslation(Translation):
+    """Trains translators that predict all tokens at once, as conditional masked language models.
+
+    They learn best from translations of an autoregressive teacher (Zhou et al. 2020), which `initial` may be, too.
+    """
+
+    predictor_class = NonAutoregressiveTranslator
+    unused = (*Translation.unused, "r_drop")
+
+    def make_predictor(self, model, card, run):
+        longest = min(128, run.max_tokens)
+        options = {"max_source_tokens": longest, "placeholders": _placeholders(run)}
+        return NonAutoregressiveTranslator(model, run.vocabulary, card, **options)
+
+    def make_loss(self, run, pad_label):
+        sizes = run.config.num_length_classes, run.config.vocabulary_size
+        options = {"label_smoothing": run.settings.label_smoothing, "pad_id": pad_label, "reduction": "sum"}
+        return LengthAndTokenCrossEntropy(*sizes, **options)
+
+    def change_batches(self, batches, step, run):
+        return MaskedTargets(batches, run.config, run.settings.seed, step)
+
+
+def train(recipe: Recipe, *arguments, **options) -> Translator:
+    """Trains a translator, which predicts all tokens at once if the recipe's model does; see `Task.train`."""
+    parallel = isinstance(recipe.model, NonAutoregressiveConfig)
+    return (NonAutoregressiveTranslation() if parallel else Translation()).train(recipe, *arguments, **options)
+
+
+def from_checkpoint(checkpoint: Checkpoint, dtype: str | None = None) -> Translator:
+    """Restores the translator of a checkpoint."""
+    parallel = checkpoint.settings.get("decoder") == NonAutoregressiveTranslator.fixed_settings["decoder"]
+    return (NonAutoregressiveTranslation() if parallel else Translation()).from_checkpoint(checkpoint, dtype)
+
+
+evaluate = Translation().evaluate

@@ -6,15 +6,18 @@ import marian_folder as marian
 import numpy as np
 import pytest
 import safetensors.numpy
+import t5_folder as t5
 
 import zoo
 from zoo.__main__ import main
 from zoo.config import EncoderConfig, ModelConfig
 from zoo.conversion.from_marian import load_marian
+from zoo.conversion.from_t5 import load_t5
 from zoo.conversion.to_hugging_face import write_hugging_face
 from zoo.models.encoder_model import EncoderModel
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.sentence_encoder import SentenceEncoder
+from zoo.text.t5_tokenizer import T5Tokenizer
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 from zoo.translation.predictor import Translator
@@ -94,11 +97,50 @@ def test_translators_of_this_package_are_the_same_when_read_back(tmp_path, activ
     assert loaded.translate(texts, beam_size=2) == translator.translate(texts, beam_size=2, length_penalty=1.0)
 
 
+@pytest.mark.parametrize("gated", [False, True])
+def test_t5_models_have_their_arrays_again(tmp_path, gated):
+    """Except the rows that no piece has."""
+    arrays = t5.write_t5(tmp_path / "a", gated)
+    loaded = load_t5(tmp_path / "a")
+    write_hugging_face(loaded, tmp_path / "b")
+    found = safetensors.numpy.load_file(tmp_path / "b" / "model.safetensors")
+    assert found.keys() == arrays.keys()
+    for name, array in arrays.items():
+        array = array[: -t5.UNUSED_ROWS] if len(array) == t5.ROWS else array
+        np.testing.assert_allclose(found[name], array, rtol=1e-6)
+    assert (tmp_path / "b" / "spiece.model").read_bytes() == t5.MODEL
+    again = load_t5(tmp_path / "b")
+    assert again.model.config == loaded.model.config and again.tokenizer.digest == loaded.tokenizer.digest
+    assert again.beam_size == loaded.beam_size
+
+
+def test_the_start_of_a_trained_t5_is_its_padding(tmp_path):
+    t5.write_t5(tmp_path / "a")
+    loaded = load_t5(tmp_path / "a")
+    table = np.asarray(loaded.model.embedding.embeddings)
+    loaded.model.embedding.embeddings.assign(np.concatenate([table[:2], table[2:3] + 1, table[3:]]))
+    write_hugging_face(loaded, tmp_path / "b")
+    again = load_t5(tmp_path / "b")
+    inputs = {"source": np.array([[5, 6, 7, 3]]), "target": np.array([[2, 8, 9]])}
+    expected, found = (np.asarray(translator.model(inputs))[..., 3:] for translator in (loaded, again))
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def make_t5(placeholders=False, **config):
+    tokenizer = T5Tokenizer(t5.MODEL)
+    config = {"architecture": "t5", "normalize_first": True, **SIZES, **config}
+    return Translator(Seq2Seq(ModelConfig(len(tokenizer.pieces), **config)), tokenizer, placeholders=placeholders)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda: make_translator(normalize_first=True), "as a Marian model: Marian's are post-norm"),
         (lambda: make_translator(case_markup=True), "marks words in capitals"),
+        (lambda: make_translator(normalize_first=True, architecture="t5"), "as a T5: its vocabulary is not that of"),
+        (lambda: make_t5(placeholders=True), "it reads placeholders"),
+        (lambda: make_t5(output_bias=True), "its logits have biases"),
+        (lambda: make_t5(architecture="t5.1.1"), "its activation is relu, not gelu_tanh"),
         (lambda: make_encoder(bert_embeddings=False), "as a BERT: its embeddings"),
         (lambda: make_encoder(normalize_first=True), "it is pre-norm"),
         (lambda: make_encoder(max_positions=0), "its positions are not learned"),

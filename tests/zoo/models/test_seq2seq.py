@@ -48,6 +48,17 @@ def pre_norm():
     return make(dataclasses.replace(CONFIG, normalize_first=True))
 
 
+@pytest.fixture(scope="module")
+def t5():
+    return make(dataclasses.replace(CONFIG, architecture="t5", normalize_first=True, key_dim=5))
+
+
+@pytest.fixture(scope="module")
+def t5_gated():
+    config = dataclasses.replace(CONFIG, architecture="t5.1.1", normalize_first=True, num_heads=4, key_dim=5)
+    return make(dataclasses.replace(config, activation="gelu_tanh"))
+
+
 def logits(model, source, target, **arguments):
     return np.asarray(model({"source": ops.array(source), "target": ops.array(target)}, **arguments))
 
@@ -58,7 +69,7 @@ def test_logits_of_every_target_step(model):
     assert len(np.unique(found.round(5))) > 200
 
 
-@pytest.mark.parametrize(("name", "num_beams"), [("model", 3), ("pre_norm", 1)])
+@pytest.mark.parametrize(("name", "num_beams"), [("model", 3), ("pre_norm", 1), ("t5", 3), ("t5_gated", 1)])
 def test_steps_with_a_cache_equal_the_full_call(request, name, num_beams):
     model = request.getfixturevalue(name)
     expected = np.repeat(logits(model, SOURCE, TARGET), num_beams, axis=0)
@@ -115,7 +126,9 @@ def test_a_beam_that_continues_another_has_its_history(model):
         prefixes = np.concatenate([prefixes[rows], random.integers(4, 17, (6, 1))], axis=1)
 
 
-def test_padding_of_the_source_changes_nothing(model):
+@pytest.mark.parametrize("name", ["model", "t5"])
+def test_padding_of_the_source_changes_nothing(request, name):
+    model = request.getfixturevalue(name)
     expected = logits(model, SOURCE, TARGET)
     padded = logits(model, np.pad(SOURCE, ((0, 0), (0, 6))), TARGET)
     np.testing.assert_allclose(padded, expected, **CLOSE)
@@ -137,7 +150,9 @@ def test_every_real_source_token_is_seen(model):
     assert (np.abs(found[:5] - found[5]).max((1, 2)) > 1e-3).all()
 
 
-def test_later_target_tokens_are_not_seen_and_earlier_ones_are(model):
+@pytest.mark.parametrize("name", ["model", "t5"])
+def test_later_target_tokens_are_not_seen_and_earlier_ones_are(request, name):
+    model = request.getfixturevalue(name)
     changed = np.repeat(TARGET[:1], 8, axis=0)
     changed[range(7), range(7)] = 15  # The last row is unchanged.
     *found, expected = logits(model, np.repeat(SOURCE[:1], 8, axis=0), changed)
@@ -161,6 +176,30 @@ def test_one_table_for_source_target_and_output(model):
     assert [weight.path for weight in model.weights if 17 in weight.shape] == ["seq2seq/embedding/embeddings"]
 
 
+def test_blocks_of_t5_share_one_table_of_distances(t5):
+    """Its attention is wider than the stream, as a head has its own width, and nothing else has a bias."""
+    paths = {weight.path.removeprefix("seq2seq/"): tuple(weight.shape) for weight in t5.weights}
+    tables = {path: shape for path, shape in paths.items() if "buckets" in path}
+    assert tables == {f"{side}/buckets/biases": (32, 3) for side in ("encoder", "decoder")}
+    assert not [path for path in paths if path.endswith(("bias", "beta"))]
+    assert paths["decoder/block_1/cross_attention/query_dense/kernel"] == (6, 15)
+    assert paths["decoder/block_1/self_attention/output_dense/kernel"] == (15, 6)
+
+
+def test_t5_knows_the_order_of_tokens_without_positions(t5):
+    moved = SOURCE[:1, [1, 0, 2, 3, 4]]
+    assert np.abs(logits(t5, SOURCE[:1], TARGET[:1]) - logits(t5, moved, TARGET[:1])).max() > 1e-3
+    np.testing.assert_allclose(t5.embed(ops.array(TARGET), start_index=3), t5.embed(ops.array(TARGET)))
+
+
+def test_later_t5_has_an_output_matrix_of_its_own(t5_gated):
+    tables = [weight.path for weight in t5_gated.weights if 17 in weight.shape]
+    assert tables == ["seq2seq/embedding/embeddings", "seq2seq/output_embedding/embeddings"]
+    vectors = np.random.default_rng(2).normal(size=(2, 6)).astype("float32")
+    expected = vectors @ np.asarray(t5_gated.output_embedding.embeddings).T
+    np.testing.assert_allclose(t5_gated.logits(ops.array(vectors)), expected, **CLOSE)
+
+
 def test_dropout_is_for_training_only(model):
     np.testing.assert_array_equal(logits(model, SOURCE, TARGET), logits(model, SOURCE, TARGET, training=False))
     trained = [logits(model, SOURCE, TARGET, training=True) for _ in range(2)]
@@ -178,7 +217,7 @@ def layers(model):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["model", "pre_norm"])
+@pytest.mark.parametrize("name", ["model", "pre_norm", "t5", "t5_gated"])
 def test_a_saved_model_is_the_same_model(request, name, tmp_path):
     model = request.getfixturevalue(name)
     model.save(tmp_path / "model.keras")

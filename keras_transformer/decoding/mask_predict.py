@@ -1,0 +1,97 @@
+"""Mask-predict: all tokens at once, and the least certain of them again."""
+
+from collections.abc import Callable
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.decoding import candidates, hypotheses
+
+_LAST = 1e30  # Above all log-probabilities.
+
+
+def mask_predict(
+    step: Callable[[Any, Any], Any],
+    *,
+    lengths: Any,
+    iterations: int,
+    mask_id: int,
+    pad_id: int = 0,
+    end_id: int | None = None,
+    never: tuple[int, ...] = (),
+    max_length: Any = None,
+) -> tuple[Any, Any]:
+    """Runs mask-predict (Ghazvininejad et al. 2019, section 3.2), for models that predict all tokens at once.
+
+        n_t = floor(N (T - t) / T),  y_i = argmax_v p(v | X, y_observed)  for the n_t tokens i with the lowest p_i
+
+    Iteration t = 0 predicts all N tokens, and each further one of the T masks the n_t tokens of the lowest probability
+    and predicts them again, given the others.
+    Axes: R rows, L tokens, M masked tokens, V vocabulary.
+
+    Args:
+        step: `step(token_ids [R, L], positions [R, M]) -> logits [R, M, V]`, the logits at some positions.
+        lengths: Integers `[R]`, the tokens N of each row.
+        iterations: Number T of predictions.
+        mask_id: Token that stands for what is to be predicted. Never predicted.
+        pad_id: Fills the ids behind the length. Never predicted.
+        end_id: If given, a row ends with its first end token, which is one of its N tokens then. What is behind it is
+            predicted anew in each iteration, as no one knows where the end will be.
+        never: Further tokens that are never predicted.
+        max_length: Width L, as for `greedy_search`.
+
+    Returns:
+        Int32 ids `[R, L]`, and float32 log-probabilities `[R, L]` of the model when it predicted them. With an end
+        token, what is behind it is `pad_id`. The log-probability of padding is 0.
+
+    Raises:
+        ValueError: If an argument or the logits do not fit.
+    """
+    hypotheses.check_tokens(mask_id=mask_id, pad_id=pad_id, end_id=end_id)
+    hypotheses.check_count("iterations", iterations, 1)
+    lengths, width = hypotheses.resolve_limits(lengths, max_length)
+    ruled_out = {mask_id, pad_id, *never} - {end_id}
+    steps = ops.arange(width, dtype="int32")[None]
+    real = steps < lengths[:, None]
+
+    def ends(ids):
+        """Returns how many tokens `[R]` each row has, its end included."""
+        if end_id is None:
+            return lengths
+        ended = ops.logical_and(ops.equal(ids, end_id), real)
+        return ops.min(ops.where(ended, steps + 1, lengths[:, None]), axis=1)
+
+    def body(index, ids, log_probs):
+        kept = ends(ids)
+        # All that is behind the end comes first: its log-probabilities are below all others.
+        counts = kept * (iterations - index) // iterations + lengths - kept
+        keys = ops.where(steps < kept[:, None], log_probs, -_LAST)
+        order = ops.cast(ops.argsort(ops.where(real, keys, _LAST), axis=1), "int32")
+        rank = ops.cast(ops.argsort(order, axis=1), "int32")
+        masked = rank < counts[:, None]
+        most = width if isinstance(width, int) else ops.maximum(ops.max(counts, initial=1), 1)
+        logits = step(ops.where(masked, mask_id, ids), order[:, :most])
+        found, values = _best(logits, ruled_out)
+        place = ops.minimum(rank, most - 1)
+        ids = ops.where(masked, ops.take_along_axis(found, place, axis=1), ids)
+        return index + 1, ids, ops.where(masked, ops.take_along_axis(values, place, axis=1), log_probs)
+
+    ids = ops.where(real, mask_id, pad_id)
+    start = ops.convert_to_tensor(0, "int32"), ids, ops.zeros_like(ids, "float32")
+    _, ids, log_probs = ops.while_loop(lambda index, ids, log_probs: index < iterations, body, start)
+    kept = steps < ends(ids)[:, None]
+    return ops.where(kept, ids, pad_id), ops.where(kept, log_probs, 0.0)
+
+
+def _best(logits, ruled_out):
+    """Returns the most probable tokens `[R, M]` outside of `ruled_out`, and their log-probabilities."""
+    if len(logits.shape) != 3 or logits.shape[-1] is None or logits.shape[-1] <= max(ruled_out):
+        raise ValueError(
+            f"`step` must return logits [rows, positions, V] with a V above {max(ruled_out)}. "
+            f"Received: logits.shape={tuple(logits.shape)}. Check that tokenizer and model have the same vocabulary."
+        )
+    flat = ops.cast(ops.reshape(logits, (-1, logits.shape[-1])), "float32")
+    allowed = candidates.rule_out(flat, ruled_out)
+    values = ops.max(allowed, axis=-1) - candidates.log_normalizer(flat)
+    shape = ops.shape(logits)[:2]
+    return ops.reshape(ops.cast(ops.argmax(allowed, axis=-1), "int32"), shape), ops.reshape(values, shape)
