@@ -51,6 +51,8 @@ setup(
         "draw": DRAW,
         "parsing": PARSING,
         "ctranslate2": CTRANSLATE2,
+        "onnx": ONNX,
+        "litert": LITERT,
         "examples": EXAMPLES,
         "benchmarks": BENCHMARKS,
         "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *TEST],

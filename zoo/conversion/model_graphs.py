@@ -45,6 +45,11 @@ def model_graphs(predictor) -> dict[str, Graph]:
     """
     model = predictor.model
     if isinstance(model, Seq2Seq) and predictor.task == "translation":
+        if model.config.architecture != "transformer":
+            raise ValueError(
+                "Graphs for other runtimes are made of translators with sinusoids. Received: "
+                f"model.architecture={model.config.architecture!r}. Export it as a SavedModel."
+            )
         graphs = _translator_graphs(model)
     elif isinstance(model, Classifier | Tagger):
         graphs = {"model": _classifier_graph(predictor)}
