@@ -34,7 +34,12 @@ def smoke(tmp_path, monkeypatch, capsys):
 
 
 def test_every_example_is_tested():
-    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, "multi30k.py", "minilm.py"}
+    assert {path.name for path in (ROOT / "examples").glob("*.py")} == {
+        *SHOWN,
+        "multi30k.py",
+        "minilm.py",
+        "onnx_translator.py",
+    }
 
 
 @pytest.mark.slow

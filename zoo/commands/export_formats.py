@@ -40,8 +40,8 @@ def check_format(options: argparse.Namespace) -> None:
     if chosen and (is_saved_model(options) or chosen not in FORMATS[options.format].quantizations):
         known = (name for name, found in FORMATS.items() if chosen in found.quantizations)
         raise ValueError(
-            f"--quantization {chosen} is for --format {', '.join(known)}. Received: --format {options.format}. Leave it "
-            "out, or choose another format."
+            f"--quantization {chosen} is for --format {', '.join(known)}. Received: --format {options.format}. "
+            "Leave it out, or choose another format."
         )
     if is_saved_model(options):
         return

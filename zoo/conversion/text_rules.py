@@ -7,14 +7,15 @@ from zoo.models.seq2seq import Seq2Seq
 from zoo.models.tagger import Tagger
 from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.text import case_markup, placeholders
+from zoo.text.copied import COPIED
 from zoo.text.piece_tokenizer import PieceTokenizer
 from zoo.text.vocabularies import Vocabulary
 from zoo.text.word_pieces import WordPieceTokenizer
 
 PIECES = "pieces.txt"
 _FRAME = (
-    "token_ids: the start id, the ids of the text, the end id; at most max_tokens, the end of the text is cut off. Rows "
-    "of a batch are filled up with the pad id."
+    "token_ids: the start id, the ids of the text, the end id; at most max_tokens, the end of the text is cut off. "
+    "Rows of a batch are filled up with the pad id."
 )
 _PAIR = (
     "A model of two texts: the start id, the ids of the first, the end id, the ids of the second, the end id; of the "
@@ -30,8 +31,9 @@ _CHARACTERS = (
     "start id, the end id and padding."
 )
 _SOURCE = (
-    "source: the ids of a sentence of at most max_tokens tokens, and the end id; rows of a batch are filled up with the "
-    "pad id. Longer texts are split at line breaks and sentences, which are translated one by one."
+    "source: the ids of a sentence of at most max_tokens tokens, and the end id; rows of a batch are filled up with "
+    "the pad id. Longer texts are split at line breaks and sentences, which are translated one by one. A sentence that "
+    "matches copied as a whole is its own translation."
 )
 _STEP = (
     "encode is run once for a batch of sentences. step is run for index 0, 1, 2 ... with the last token of each, at "
@@ -57,6 +59,7 @@ def text_rules(predictor: Any) -> dict:
         names = "max_extra_tokens", "max_repeats", "split_sentences"
         facts |= {"max_tokens": predictor.max_source_tokens, **{name: getattr(predictor, name) for name in names}}
         facts["placeholders"] = _placeholder_rules() if predictor.placeholders else None
+        facts["copied"] = COPIED
         facts["prefix_ids"] = [*getattr(tokenizer, "prefix_ids", ())]
         return facts | {"texts": _SOURCE, "step": _STEP}
     facts |= {"max_tokens": predictor.max_tokens, "texts": _FRAME}
@@ -88,24 +91,27 @@ def tokenizer_files(tokenizer: Vocabulary) -> dict[str, bytes]:
 
 def _case_rules():
     return {
-        "rule": "Before encoding, the replacements in order, then what matches marked in small letters. After decoding, "
-        "in what matches encoded, the markers are removed and the rest is in capitals, \u1e9e for \xdf; then leftover is "
-        "removed.",
+        "rule": "Before encoding, the replacements in order, then small letters for what matches marked. After "
+        "decoding, in what matches encoded, the markers are removed and the rest is in capitals, with the small and "
+        "the capital letter of sharp_s; then leftover is removed.",
         "replacements": case_markup.REPLACEMENTS,
         "marked": case_markup.MARKED,
         "encoded": case_markup.ENCODED,
         "markers": case_markup.MARKERS,
+        "sharp_s": case_markup.SHARP_S,
         "leftover": case_markup.END,
     }
 
 
 def _placeholder_rules():
     return {
-        "rule": "First, what matches reserved is replaced by lost. Then what matches kept, with ASCII word boundaries, is "
-        "replaced by the character first, first + 1 ...; at most most of them. In the translation they are put back.",
+        "rule": "Before the markup of capitals, what matches reserved is replaced by lost. Then what matches kept, "
+        "with ASCII word boundaries, is replaced by the characters first, first + 1 ..., up to the number most. In the "
+        "translation it is put back; placeholders of nothing are removed.",
         "reserved": placeholders.RESERVED,
         "lost": placeholders.LOST,
         "kept": placeholders.KEPT,
+        "placeholders": placeholders.PLACEHOLDERS,
         "first": placeholders.FIRST,
         "most": placeholders.MOST,
     }

@@ -81,9 +81,9 @@ def write_runtime(predictor: Any, folder: str | os.PathLike, format: str, quanti
         }
         write_atomically(part / MODEL, to_json(facts))
         difference = _largest_difference(predictor, load_runtime(part), quantization)
-        facts["largest_difference"] = float(f"{difference:.2g}")
-        write_atomically(part / MODEL, to_json(facts))
-    return facts
+        content = to_json({**facts, "largest_difference": float(f"{difference:.2g}")})
+        write_atomically(part / MODEL, content)
+    return json.loads(content)
 
 
 def load_runtime(folder: str | os.PathLike) -> dict[str, Callable[..., Mapping[str, np.ndarray]]]:

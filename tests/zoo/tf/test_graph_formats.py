@@ -1,4 +1,7 @@
-"""Graphs that ONNX Runtime and LiteRT compute give what their models give, for any batch and length."""
+"""Graphs that ONNX Runtime and LiteRT compute give what their models give, for any batch and length.
+
+The other pairs of model and runtime are in tests/zoo/conversion/test_export_formats.py.
+"""
 
 import numpy as np
 import pytest
@@ -54,22 +57,20 @@ def source_rows(rows, steps):
 
 
 @pytest.mark.filterwarnings("ignore")  # Warnings of the converters.
-@pytest.mark.parametrize("runners", [onnx_runners, litert_runners])
-def test_a_classifier(runners):
+def test_a_classifier_in_onnx():
     config = ClassifierConfig(**SIZES, num_layers=1, num_classes=2, ngrams=2, activation="gelu")
     predictor = Predictor(Classifier(config))
-    run = runners(model_graphs(predictor))["model"]
+    run = onnx_runners(model_graphs(predictor))["model"]
     for ids in (source_rows(1, 2), source_rows(3, 7)):
         expected = ops.convert_to_numpy(predictor.softmax(ids))
         np.testing.assert_allclose(run(token_ids=ids)["probabilities"], expected, atol=1e-5)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("runners", [onnx_runners, litert_runners])
-def test_steps_of_a_translator_give_the_logits_of_the_whole_target(runners):
+def test_steps_of_a_translator_in_litert_give_the_logits_of_the_whole_target():
     predictor = Predictor(Seq2Seq(ModelConfig(**SIZES, num_encoder_layers=1, num_decoder_layers=2)))
     graphs = model_graphs(predictor)
-    run = runners(graphs)
+    run = litert_runners(graphs)
     for rows, steps in ((1, 3), (2, 5)):
         source, target = source_rows(rows, steps), source_rows(rows + 5, 4)[-rows:]
         expected = ops.convert_to_numpy(predictor.model({"source": source, "target": target}))
