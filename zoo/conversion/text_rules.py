@@ -50,7 +50,7 @@ def text_rules(predictor: Any) -> dict:
     model, tokenizer, card = predictor.model, predictor.tokenizer, predictor.full_card()
     facts = {name: card[name] for name in ("name", "licence") if name in card}
     kind = "word pieces" if isinstance(tokenizer, WordPieceTokenizer) else "sentencepiece"
-    ids = {"pad": PAD_ID, **{name: getattr(tokenizer, f"{name}_id") for name in ("unknown", "start", "end")}}
+    ids = {"pad": PAD_ID, "unknown": tokenizer.unknown_id, "start": tokenizer.start_id, "end": tokenizer.end_id}
     facts |= {"task": predictor.task, "tokenizer": kind, "lowercase": tokenizer.lowercase, "special_ids": ids}
     if kind == "word pieces":
         facts["strip_accents"] = tokenizer.strip_accents
