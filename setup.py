@@ -13,6 +13,7 @@ EXAMPLES = ["num2words>=0.5.13", *TRAIN]
 BENCHMARKS = ["keras-hub>=0.20", *DRAW, *PARSING]
 CTRANSLATE2 = ["ctranslate2>=4.5"]
 ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
+LITERT = ["ai-edge-litert>=2.1"]
 TEST = [
     "hypothesis>=6.100",
     "jax>=0.6",
@@ -50,8 +51,10 @@ setup(
         "draw": DRAW,
         "parsing": PARSING,
         "ctranslate2": CTRANSLATE2,
+        "onnx": ONNX,
+        "litert": LITERT,
         "examples": EXAMPLES,
         "benchmarks": BENCHMARKS,
-        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *TEST],
+        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *TEST],
     },
 )

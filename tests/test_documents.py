@@ -167,7 +167,8 @@ def test_options_and_settings_exist(page):
         if not (ZOO_COMMAND.search(span) or span.startswith("pip ") or span == "--editable"):
             assert {*re.findall(r"(?<!\S)--[a-z][a-z-]*", span)} <= known, span
         for part, setting in re.findall(r"\b(training|model)\.([a-z_]+)\b(?!\.)", span):
-            of_keras = part == "model" and (hasattr(keras.Model, setting) or setting == "safetensors")
+            file = setting in ("safetensors", "onnx", "tflite", "json")
+            of_keras = part == "model" and (hasattr(keras.Model, setting) or file)
             of_library = "keras_transformer.training" in span
             assert setting in fields[part] or of_keras or of_library, span
 

@@ -12,6 +12,7 @@ from typing import Any
 import zoo
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, given_arguments, log, progress_bar
+from zoo.commands.export_formats import add_format, check_format, is_saved_model, write_format
 from zoo.config import Recipe, change_recipe
 from zoo.corpora.held_out import hold_out
 from zoo.extras import require
@@ -27,12 +28,14 @@ class TaskCommands:
         recipes: Recipes by name.
         predict: Name of the command that predicts, such as "classify"; None for neither that command nor `export`.
         default_checkpoint: Default of `--checkpoint`; None if the option is required.
+        formats: What `export` writes beside a SavedModel: names in `zoo.conversion.runtime_formats.FORMATS`.
     """
 
     task: str
     recipes: Mapping[str, Recipe]
     predict: str | None = None
     default_checkpoint: str | None = None
+    formats: tuple[str, ...] = ("onnx", "litert")
 
     def add_corpus(self, command: argparse.ArgumentParser, prefix: str = "") -> None:
         """Adds the arguments of a corpus, whose names start with the prefix: "" or "dev-"."""
@@ -64,7 +67,9 @@ class TaskCommands:
     def check(self, command: str, options: argparse.Namespace) -> None:
         """Raises the errors that a command would otherwise meet after its work, such as a missing package."""
         if command == "export":
-            require("A model that takes text", "tensorflow_text")
+            check_format(options)
+            if is_saved_model(options) and not getattr(options, "ids_only", False):
+                require("A model that takes text", "tensorflow_text")
 
     def train_data(self, options: argparse.Namespace) -> Any:
         """Returns the training corpus, which may be a prepared one."""
@@ -167,9 +172,17 @@ class TaskCommands:
                 options.first += len(chunk)
 
     def run_export(self, options: argparse.Namespace) -> None:
-        """Writes a SavedModel, which does not need this package."""
-        self.load(options).export(options.output, **given_arguments(options, LIMITS))
+        """Writes a model that does not need this package, by default a SavedModel."""
+        predictor = self.load(options)
+        if is_saved_model(options):
+            self.export(predictor, options)
+        else:
+            write_format(predictor, options)
         log(f"written: {options.output}")
+
+    def export(self, predictor: Any, options: argparse.Namespace) -> None:
+        """Writes a SavedModel for `export`."""
+        predictor.export(options.output, **given_arguments(options, LIMITS))
 
     def module(self) -> Any:
         """Returns the module `task.py` of the task, whose import loads Keras."""
@@ -237,6 +250,8 @@ class TaskCommands:
         text = "limit of a call; a longer one is an error; none by default"
         export.add_argument("--max-seconds", type=float, help=text)
         self.add_export(export)
+        if self.formats:
+            add_format(export, self.formats)
 
     def add_command(self, commands: Any, name: str, *arguments: Any, **options: Any) -> argparse.ArgumentParser:
         """Adds a command, before which `check` is called; arguments as for `command_line.add_command`."""

@@ -9,11 +9,12 @@ from keras_transformer.decoding import Hypotheses
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE
 from keras_transformer.ops.positions import sinusoidal_encoding
 from zoo.config import END_ID, PAD_ID, START_ID
+from zoo.conversion.runtime_formats import FORMATS
 from zoo.extras import require
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import named_arrays, new_folder, write_atomically
 
-QUANTIZATIONS = "int8", "float16"
+QUANTIZATIONS = FORMATS["ctranslate2"].quantizations
 _POSITIONS = 1024
 
 
@@ -34,7 +35,7 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
         ImportError: If ctranslate2 is not installed.
         ValueError: If `folder` exists, `quantization` is unknown, or the model is a T5.
     """
-    require("Export to CTranslate2", "ctranslate2")
+    FORMATS["ctranslate2"].require()
     if quantization not in (None, *QUANTIZATIONS):
         raise ValueError(
             f"`quantization` must be one of {', '.join(QUANTIZATIONS)}, or None for float32. "

@@ -19,6 +19,7 @@ _OPTIONS = "max_tokens", "temperature", "top_k", "top_p", "repetition_penalty", 
 class LanguageModellingCommands(TaskCommands):
     task, recipes, predict = "language_modelling", RECIPES, "generate"
     default_checkpoint = "language/shakespeare"
+    formats = ()
 
     def add_corpus(self, command, prefix=""):
         group = command_line.add_corpus(command, prefix, "text file or folder", "a TSV or .csv file", "its texts")

@@ -43,7 +43,8 @@ class NGramLogits(keras.layers.Layer):
 
     def call(self, token_ids):
         ids = ops.cast(token_ids, "int32")
-        real = ops.cast(masks.padding_mask(ids, PAD_ID), "float32")[..., None]
+        # LiteRT has no slice that adds axes.
+        real = ops.expand_dims(ops.cast(masks.padding_mask(ids, PAD_ID), "float32"), -1)
         total = sum(ops.cast(self.table(rows), "float32") for rows in ngram_rows(ids, self.longest))
         count = ops.maximum(ops.sum(real, axis=1), 1.0)
         return ops.cast(_SCALE * ops.sum(total * real, axis=1) / ops.sqrt(count), self.compute_dtype)
@@ -57,6 +58,6 @@ def ngram_rows(ids, longest):
     for n in range(1, longest + 1):
         rows = ops.full_like(ids, n)
         for back in range(n - 1, -1, -1):
-            earlier = ops.pad(ids, ((0, 0), (back, 0)))[:, : ops.shape(ids)[1]]
+            earlier = ops.pad(ids, ((0, 0), (back, 0)))[:, :-back] if back else ids
             rows = (rows * _FACTOR + earlier) % NGRAM_BUCKETS
         yield rows

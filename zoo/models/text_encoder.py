@@ -85,5 +85,6 @@ class TextEncoder(keras.layers.Layer):
 def masked_mean(x, mask):
     """Computes the mean `[B, D]` of x `[B, T, D]` over the steps where the mask `[B, T]` is True, zeros if none is."""
     weights = ops.cast(mask, "float32")
-    total = ops.einsum("btd,bt->bd", ops.cast(x, "float32"), weights)
+    # LiteRT has no einsum of sizes that are not known.
+    total = ops.squeeze(ops.matmul(ops.expand_dims(weights, 1), ops.cast(x, "float32")), 1)
     return ops.cast(total / ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1.0), x.dtype)

@@ -14,6 +14,7 @@ from zoo.text.terminal import join_lines, table_cell
 
 class ParsingCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "parsing", RECIPES, "parse", "parsing/genia"
+    formats = ()
 
     def check(self, command, options):
         super().check(command, options)

@@ -180,11 +180,7 @@ class Predictor:
             RuntimeError: If the SavedModel and this predictor predict different outputs. The folder is deleted.
         """
         limits = Limits(**{name: options.pop(name) for name in ("max_bytes", "max_seconds") if name in options})
-        if keras.backend.backend() != "tensorflow":
-            raise ValueError(
-                f"A SavedModel needs the TensorFlow backend. Received: KERAS_BACKEND={keras.backend.backend()}. "
-                "Save a checkpoint, and export that in a process with KERAS_BACKEND=tensorflow."
-            )
+        check_backend("A SavedModel")
         import tensorflow as tf
 
         with new_folder(folder) as part:
@@ -221,6 +217,15 @@ class Predictor:
     def _check_signature(self, limits: Limits, signature: Callable) -> None:
         """Calls the function of a SavedModel with test inputs; calls `raise_mismatch` if its outputs differ."""
         raise NotImplementedError
+
+
+def check_backend(subject: str) -> None:
+    """Raises `ValueError` if Keras does not run on TensorFlow, which the subject of the message needs."""
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"{subject} needs the TensorFlow backend. Received: KERAS_BACKEND={keras.backend.backend()}. "
+            "Save a checkpoint, and export that in a process with KERAS_BACKEND=tensorflow."
+        )
 
 
 def raise_mismatch(original: str, inputs: Any, expected: Any, received: Any) -> None:

@@ -8,6 +8,7 @@ from keras import ops
 from zoo.config import EncoderConfig
 from zoo.corpora.batching import length_sorted_chunks, original_order
 from zoo.corpora.labelled_corpus import frame_rows
+from zoo.corpora.token_rows import TokenRows
 from zoo.models.encoder_model import EncoderModel
 from zoo.models.text_encoder import masked_mean
 from zoo.serving.encoder_predictor import PROBES
@@ -49,16 +50,18 @@ class SentenceEncoder(Predictor):
         Raises:
             ValueError: If `texts` is not a list of strings.
         """
-        ids = self.tokenizer.encode(check_texts(texts))
-        tokens, _, _ = frame_rows(
-            [[row] for row in ids], self.tokenizer.start_id, self.tokenizer.end_id, self.max_tokens
-        )
+        tokens = self.rows(texts)
         lengths = [self.rounded(length, MIN_WIDTH) for length in tokens.lengths.tolist()]
         found, chunks = [], length_sorted_chunks(lengths, batch_tokens)
         for chunk in chunks:
             rows = tokens.padded(chunk, self.rounded(int(tokens.lengths[chunk[0]]), MIN_WIDTH))
             found.append(ops.convert_to_numpy(self.compiled(self.mean_vectors)(rows)))
-        return np.array(original_order(chunks, found), "float32").reshape(len(ids), self.model.config.hidden_dim)
+        return np.array(original_order(chunks, found), "float32").reshape(len(lengths), self.model.config.hidden_dim)
+
+    def rows(self, texts: Sequence[str]) -> TokenRows:
+        """Encodes each text as a row of ids, special ones included; long texts are truncated."""
+        ids = [[row] for row in self.tokenizer.encode(check_texts(texts))]
+        return frame_rows(ids, self.tokenizer.start_id, self.tokenizer.end_id, self.max_tokens)[0]
 
     def mean_vectors(self, token_ids):
         """Computes the embeddings `[B, D]` of token ids `[B, T]`, not compiled."""

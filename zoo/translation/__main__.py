@@ -10,7 +10,6 @@ from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import exit_command
-from zoo.extras import require
 from zoo.storage import checkpoints
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs
@@ -22,6 +21,7 @@ _PROTOCOL = ("tokenize", "lowercase")
 
 class TranslationCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "translation", RECIPES, "translate", "translation/en-de"
+    formats = "ctranslate2", "onnx", "litert"
 
     def add_commands(self, commands):
         vocabulary = self.add_command(commands, "vocabulary", self.run_vocabulary, backend=False)
@@ -77,10 +77,7 @@ class TranslationCommands(TaskCommands):
             first, *others = options.checkpoint
             options.checkpoint = [first, *filter(_is_checkpoint, others)]
             options.files += [name for name in others if name not in options.checkpoint]
-        if command == "export":
-            _check_format(options)
-        if not (getattr(options, "ids_only", False) or getattr(options, "format", "") == "ctranslate2"):
-            super().check(command, options)
+        super().check(command, options)
         bleu = command == "train" and self.recipe(options).training.score == "bleu"
         if bleu or command == "evaluate" or (command == "export" and _gives_corpus(options)):
             from zoo.translation.metrics import bleu
@@ -137,12 +134,8 @@ class TranslationCommands(TaskCommands):
         command.add_argument("--max-extra-tokens", type=int, help=text)
         command.add_argument("--alignments", action="store_true", help="word alignments as well")
         text = "numbers of sentences in a call, such as 1 8, for which XLA compiles the search"
-        command.add_argument("--compile", dest="compiled_for", type=int, nargs="+", default=[], metavar="N", help=text)
+        command.add_argument("--compile", type=int, nargs="+", default=[], metavar="N", help=text)
         command.add_argument("--ids-only", action="store_true", help="token ids in and out, without tensorflow-text")
-        text = "%(default)s by default; ctranslate2: the model alone for that engine, without what surrounds its search"
-        command.add_argument("--format", choices=["saved_model", "ctranslate2"], default="saved_model", help=text)
-        text = "8 or 16 bits for the matrices of ctranslate2, float32 by default"
-        command.add_argument("--quantization", choices=["int8", "float16"], help=text)
 
     def run_vocabulary(self, options) -> None:
         """Learns a joint vocabulary from a parallel corpus."""
@@ -230,14 +223,9 @@ class TranslationCommands(TaskCommands):
                     columns.append(" ".join(f"{source}-{target}" for source, target in links))
                 yield "\t".join(columns)
 
-    def run_export(self, options):
-        """Writes a SavedModel that takes and returns texts, and with a corpus computes its scores; or CTranslate2."""
-        if options.format == "ctranslate2":
-            from zoo.conversion.to_ctranslate2 import write_ctranslate2
-
-            write_ctranslate2(self.load(options), options.output, options.quantization)
-            return log(f"written: {options.output}")
-        card = self.load(options).export(
+    def export(self, predictor, options):
+        """Writes a SavedModel that takes and returns texts, and with a corpus prints its scores."""
+        card = predictor.export(
             options.output,
             beam_size=options.beam_size,
             length_penalty=options.length_penalty,
@@ -245,13 +233,12 @@ class TranslationCommands(TaskCommands):
             max_extra_tokens=options.max_extra_tokens,
             alignments=options.alignments,
             text=not options.ids_only,
-            compiled_for=options.compiled_for,
+            compiled_for=options.compile,
             pairs=[*self.read(options)] if _gives_corpus(options) else (),
             **given_arguments(options, LIMITS),
         )
         for score in card["exported_scores"]:
             print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))
-        log(f"written: {options.output}")
 
 
 def _is_checkpoint(name):
@@ -260,25 +247,6 @@ def _is_checkpoint(name):
     except ValueError:
         return False
     return True
-
-
-def _check_format(options):
-    """Refuses options of the other format of `export`, and several checkpoints for CTranslate2."""
-    searched = "beam_size", "length_penalty", "iterations", "max_extra_tokens", *LIMITS
-    given = [name for name in searched if getattr(options, name) is not None]
-    given += [name for name in ("compiled_for", "alignments", "ids_only") if getattr(options, name)]
-    given += ["n_best"] * (options.n_best > 1) + ["dtype"] * (options.dtype != "float32")
-    given += ["data"] * bool(_gives_corpus(options))
-    if options.format == "ctranslate2" and (given or len(options.checkpoint) > 1):
-        named = f"--{given[0].replace('compiled_for', 'compile').replace('_', '-')}" if given else "several checkpoints"
-        raise ValueError(
-            "--format ctranslate2 writes the weights of one model; how to search is said where it is loaded. "
-            f"Received: {named}. Leave it out."
-        )
-    if options.format != "ctranslate2" and options.quantization:
-        raise ValueError("--quantization is for --format ctranslate2. Leave it out, or choose that format.")
-    if options.format == "ctranslate2":
-        require("Export to CTranslate2", "ctranslate2")
 
 
 def _gives_corpus(options):

@@ -43,4 +43,4 @@ def test_options_of_the_other_format_are_refused(option, tmp_path, capsys):
     assert main(command) == 2
     assert f"Received: {option.split()[0]}. Leave it out." in capsys.readouterr().err
     assert main(["export", "--quantization", "int8", "--output", str(tmp_path / "a")]) == 2
-    assert "--quantization is for --format ctranslate2" in capsys.readouterr().err
+    assert "--quantization int8 is for --format ctranslate2, onnx, litert" in capsys.readouterr().err
