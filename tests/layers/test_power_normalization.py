@@ -32,7 +32,7 @@ def train_step(layer, x, upstream, mask=None):
     state = [(variable, ops.copy(variable.value)) for variable in layer.non_trainable_variables]
 
     def loss(x):
-        return ops.sum(ops.cast(layer(x, mask=mask, training=True), "float32") * upstream)
+        return ops.sum(ops.cast(layer(x, mask=mask, training=True), "float32") * ops.convert_to_tensor(upstream))
 
     gradient, *by_weights = checks.gradients(loss, [x], layer)
     for variable, value in state:  # On JAX gradients are stateless, elsewhere they have changed the statistics.
