@@ -22,7 +22,7 @@ class PowerNormalization(keras.layers.Layer):
     for what that adds. In the first `warmup_steps` training steps, as in the published code, mean(x^2) takes the place
     of psi2 in both directions: until psi2 has settled, nu could grow without bound.
 
-    In inference, and if the layer is not trainable, psi2 is used and nothing changes.
+    In inference, and if the layer or its weights are not trainable, psi2 is used and nothing changes.
 
     Axes: D width, statistics and weights have shape `[D]`.
 
@@ -92,7 +92,7 @@ class PowerNormalization(keras.layers.Layer):
     def call(self, inputs, mask=None, training=None):
         x = self._group_scaled(at_least_float32(inputs))
         square = ops.cast(self.moving_square, x.dtype)
-        if training and self.trainable:
+        if training and self.nu.trainable:
             x = self._normalized_in_training(x, square, masks.attached_mask(inputs, mask))
         else:
             x = x * ops.rsqrt(square + self.epsilon)

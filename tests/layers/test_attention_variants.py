@@ -1,117 +1,43 @@
-"""Tests of attention variants: a layer, and a block and a stack that use it."""
+"""Tests of blocks and stacks with another attention or another normalisation."""
 
 import keras
 import layer_checks as checks
 import numpy as np
 import pytest
 import reference as ref
-from keras import ops
 
-from keras_transformer import DecoderBlock, Encoder, EncoderBlock, MultiHeadAttention, Residual
-from keras_transformer.ops import blockwise
+from keras_transformer import (
+    AdditiveAttention,
+    DecoderBlock,
+    Encoder,
+    EncoderBlock,
+    LinearBiasAttention,
+    MultiHeadAttention,
+    Residual,
+)
 
 B, T, N, D, F = 3, 7, 2, 8, 11
 X = checks.array(B, T, D)
 
 
-class LinearBiases(MultiHeadAttention):
-    """Lowers scores by the distance of a key (ALiBi: Press et al. 2022), half as much in each further head."""
-
-    def _bias(self, query_positions, key_positions):
-        slopes = 0.5 ** ops.arange(1, self.num_heads + 1, dtype="float32")
-        distances = ops.abs(query_positions[:, None] - key_positions[None])
-        return -slopes[None, :, None, None] * ops.cast(distances, "float32")
-
-
-class Turned(MultiHeadAttention):
-    """Rotates queries and keys by their positions, as one pair of numbers (RoPE: Su et al. 2021, with H = 2)."""
-
-    def _place(self, heads, positions):
-        angles = ops.cast(positions, "float32")[:, None]
-        x, y = heads[..., :1], heads[..., 1:]
-        return ops.concatenate(
-            [x * ops.cos(angles) - y * ops.sin(angles), x * ops.sin(angles) + y * ops.cos(angles)], -1
-        )
-
-
-class Additive(MultiHeadAttention):
-    """Computes scores v . tanh(q + k) with a learned vector v (Bahdanau et al. 2015, appendix A.1.2)."""
-
-    def build(self, query_shape, value_shape=None, key_shape=None):
-        super().build(query_shape, value_shape, key_shape)
-        self.vector = self.add_weight(name="vector", shape=(self.key_dim,))
-
-    def _scores(self, query, key, query_positions, key_positions):
-        key = ops.reshape(key, (-1, self.num_heads, *ops.shape(key)[1:]))
-        return ops.sum(ops.tanh(query[:, :, :, None] + key[:, :, None]) * self.vector, axis=-1)
-
-
 class VariantBlock(EncoderBlock):
-    attention_class = LinearBiases
+    attention_class = LinearBiasAttention
 
 
 class VariantEncoder(Encoder):
     block_class = VariantBlock
 
 
-def numpy_scores(variant, layer):
-    """Computes the softmax of the unmasked scores, [B, N, T, T], from the equations."""
-    weights, positions = ref.weights_of(layer), np.arange(T)
-    query, key = (
-        ref.dense(X, ref.part(weights, f"{name}_dense")).reshape(B, T, N, -1).transpose(0, 2, 1, 3)
-        for name in ("query", "key")
-    )
-    if variant is Turned:
-        rotated = [(h[..., 0] + 1j * h[..., 1]) * np.exp(1j * positions) for h in (query, key)]
-        return np.einsum("bnt,bns->bnts", rotated[0], rotated[1].conj()).real / np.sqrt(2)
-    if variant is Additive:
-        return np.tanh(query[:, :, :, None] + key[:, :, None]) @ weights["vector"]
-    slopes = np.array([0.5, 0.25])[None, :, None, None]
-    scores = np.einsum("bnth,bnsh->bnts", query, key) / np.sqrt(query.shape[-1])
-    return scores - slopes * np.abs(positions[:, None] - positions)
-
-
-@pytest.mark.parametrize("variant", [LinearBiases, Turned, Additive])
-def test_scores_and_cached_steps_of_a_variant(variant):
-    layer = variant(N, 2)
-    layer.build((B, T, D))
-    checks.randomize(layer)
-    _, found = layer(X, X, return_attention_scores=True)
-    scores = numpy_scores(variant, layer)
-    np.testing.assert_allclose(checks.numpy(found), ref.softmax(scores), atol=1e-5)
-    assert (
-        np.abs(
-            ref.softmax(scores) - checks.numpy(MultiHeadAttention(N, 2)(X, X, return_attention_scores=True)[1])
-        ).max()
-        > 1e-2
-    )
-    whole, cache = checks.numpy(layer(X, X, use_causal_mask=True)), layer.init_cache(B, T)
-    for first, last in ((0, 3), (3, 4), (4, 7)):
-        x = X[:, first:last]
-        outputs, cache = layer(x, x, cache=cache, cache_index=first)
-        np.testing.assert_allclose(checks.numpy(outputs), whole[:, first:last], atol=1e-5)
-    *_, vector = checks.gradients(lambda x: ops.sum(layer(x, x) ** 2), [X], layer)
-    assert vector.any()
-
-
-def test_bias_in_blocks():
-    layers = [LinearBiases(N, 4, flash_attention=flash) for flash in (True, False)]
-    for layer in layers:
-        layer.build((B, T, D))
-    checks.randomize(layers[0])
-    layers[1].set_weights(layers[0].get_weights())
-    outputs = [checks.numpy(layer(X, X, use_causal_mask=True)) for layer in layers]
-    np.testing.assert_allclose(*outputs, atol=1e-6)
-    assert blockwise.LONG > T * T
-    with pytest.raises(ValueError, match="Flash attention cannot use other scores.*Additive"):
-        Additive(N, 4, flash_attention=True)(X, X)
+def test_flash_attention_needs_the_scores_of_dot_products():
+    with pytest.raises(ValueError, match="Flash attention cannot use other scores.*AdditiveAttention"):
+        AdditiveAttention(N, 4, flash_attention=True)(X, X)
 
 
 def test_stack_of_a_variant():
     layer = VariantEncoder(2, N, F, normalize_first=True)
     layer.build((B, T, D))
     checks.randomize(layer)
-    assert all(type(block.self_attention) is LinearBiases for block in layer.blocks)
+    assert all(type(block.self_attention) is LinearBiasAttention for block in layer.blocks)
     _, scores = layer(X, return_attention_scores=True)
     first = layer.blocks[0]
     expected = first.self_attention(*[first.self_attention_residual.prepare(X)] * 2, return_attention_scores=True)[1]
@@ -122,11 +48,11 @@ def test_stack_of_a_variant():
 
 def test_cross_attention_keeps_its_own_class():
     class Block(DecoderBlock):
-        attention_class = LinearBiases
+        attention_class = LinearBiasAttention
 
     block = Block(N, F)
     block.build((B, T, D), (B, T, D))
-    assert type(block.self_attention) is LinearBiases and type(block.cross_attention) is MultiHeadAttention
+    assert type(block.self_attention) is LinearBiasAttention and type(block.cross_attention) is MultiHeadAttention
 
 
 def test_stack_with_another_normalization():
