@@ -1,4 +1,4 @@
-"""Layer normalisation in few operations, and calls of any normalisation."""
+"""Layer normalisation in few operations, and the use of any normalisation."""
 
 import inspect
 from typing import Any
@@ -35,6 +35,13 @@ class LayerNormalization(keras.layers.LayerNormalization):
     def get_config(self):
         base = keras.layers.Layer.get_config(self)
         return {**base, "epsilon": self.epsilon}
+
+
+def make_normalization(normalization_class: type, epsilon: float, dtype: Any) -> keras.layers.Layer:
+    """Returns a normalisation with the name "norm" that lets masks pass."""
+    layer = normalization_class(epsilon=epsilon, dtype=dtype, name="norm")
+    layer.supports_masking = True  # `keras.layers.RMSNormalization` would warn that it takes masks off.
+    return layer
 
 
 def normalize(normalization: keras.layers.Layer, inputs: Any, mask: Any) -> Any:

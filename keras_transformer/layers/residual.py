@@ -3,7 +3,7 @@
 import keras
 
 from keras_transformer.layers.dropout import Dropout
-from keras_transformer.layers.normalization import LayerNormalization, normalize
+from keras_transformer.layers.normalization import LayerNormalization, make_normalization, normalize
 from keras_transformer.ops.sizes import keep_sizes
 
 
@@ -37,7 +37,7 @@ class Residual(keras.layers.Layer):
         self.epsilon = epsilon
         self.dropout = dropout
         self.supports_masking = True
-        self.norm = self.normalization_class(epsilon=epsilon, dtype=self.dtype_policy, name="norm")
+        self.norm = make_normalization(self.normalization_class, epsilon, self.dtype_policy)
         self.dropout_layer = Dropout(dropout, dtype=self.dtype_policy, name="dropout")
 
     def build(self, inputs_shape, sublayer_outputs_shape=None):

@@ -3,7 +3,7 @@
 import keras
 
 from keras_transformer.layers.block import join_outputs
-from keras_transformer.layers.normalization import normalize
+from keras_transformer.layers.normalization import make_normalization, normalize
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.ops import masks
 from keras_transformer.ops.packing import Packing
@@ -73,7 +73,7 @@ class TransformerStack(keras.layers.Layer):
         self.norm = None
         if first.normalize_first:
             normalization = first.residual_class.normalization_class
-            self.norm = normalization(epsilon=first.epsilon, dtype=self.dtype_policy, name="norm")
+            self.norm = make_normalization(normalization, first.epsilon, self.dtype_policy)
 
     def build(self, inputs_shape, **memory_shape):
         for block in self.blocks:

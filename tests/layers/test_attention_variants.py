@@ -80,6 +80,8 @@ def test_stack_with_another_normalization():
     x = X + ref.multi_head_attention(x, x, ref.part(ref.weights_of(block), "self_attention"), N)[0]
     x = x + ref.feed_forward(normalized(x, second), ref.part(ref.weights_of(block), "feed_forward"))
     np.testing.assert_allclose(checks.numpy(layer(X)), normalized(x, last), atol=1e-4)
+    mask = checks.lengths_mask((7, 2, 5), T)
+    assert (checks.mask_of(layer(checks.with_mask(X, mask))) == mask).all(), "and no warning that one is lost"
 
 
 def test_stack_passes_arguments_to_its_blocks():
