@@ -162,7 +162,7 @@ def test_fine_tuning_starts_from_the_logits(generator, tmp_path):
     tuned = task.train(recipe, texts, texts[:2], tmp_path / "run", initial=generator, log=lambda text: None)
     ids = {"token_ids": np.array([[3, 5, 6, 7]])}
     np.testing.assert_allclose(*(np.asarray(found.model(ids)) for found in (tuned, generator)), atol=1e-4)
-    assert (tuned.unseen, tuned.max_tokens, tuned.model.config.num_impossible) == ([], POSITIONS, 3)
+    assert (tuned.unseen, tuned.max_tokens, tuned.model.config.num_impossible) == ([], SMALL.training.max_tokens, 3)
     assert zoo.load(tmp_path / "run").generate(PROMPTS, max_tokens=5) == tuned.generate(PROMPTS, max_tokens=5)
 
 

@@ -170,7 +170,7 @@ def test_what_it_cannot_do(translator, trained, tmp_path):
     with pytest.raises(ValueError, match="must be True or False"):
         NonAutoregressiveTranslator(translator.model, translator.tokenizer, jit_compile="auto")
     with pytest.raises(ValueError, match="architecture='t5'. Leave it at"):
-        NonAutoregressiveConfig(architecture="t5")
+        NonAutoregressiveConfig(architecture="t5", normalize_first=True)
     with pytest.raises(ValueError, match="`r_drop` has no effect"):
         task.train(parallel_recipe(trained, r_drop=1.0), [], [], tmp_path / "run")
 
