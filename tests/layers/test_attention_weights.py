@@ -116,6 +116,7 @@ LAYERS_AND_SHAPES = {
     "DistanceBuckets": ({"num_heads": N}, (1, N, T, S)),
     "GatedFeedForward": ({"intermediate_dim": F}, (3, T, D)),
     "PositionalEncoding": ({}, (3, T, D)),
+    "PowerNormalization": ({}, (3, T, D)),
     "Residual": ({}, (3, T, D)),
     "TokenEmbedding": ({"vocabulary_size": 9, "hidden_dim": 4}, (3, T, 4)),
 }
