@@ -35,7 +35,7 @@ def smoke(tmp_path, monkeypatch, capsys):
 
 def test_every_example_is_tested():
     elsewhere = {"onnx_translator.py"}  # In tests/zoo/conversion/test_export_formats.py.
-    others = {"multi30k.py", "minilm.py", *elsewhere}
+    others = {"multi30k.py", "minilm.py", "normalizations.py", *elsewhere}
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, *others}
 
 
@@ -60,6 +60,7 @@ def test_minilm_in_8_bits_is_close(tmp_path, monkeypatch, capsys):
         ("examples/layers_in_fit.py", "num2words"),
         ("examples/number_words.py", "num2words"),
         ("examples/multi30k.py --output x", "sacrebleu"),
+        ("examples/normalizations.py", "matplotlib"),
         ("benchmarks/parsing.py --checkpoint x --data x", "nltk"),
         ("benchmarks/curves.py --data x", "matplotlib"),
         ("benchmarks/growth.py", "matplotlib"),
@@ -114,6 +115,16 @@ def test_items_of_the_gpu_benchmark_run_anywhere(tmp_path):
 def test_number_examples(name, smoke):
     pytest.importorskip("num2words", reason="num2words is not installed")
     assert SHOWN[name] in smoke(name)
+
+
+@pytest.mark.slow
+def test_normalizations_are_compared_and_drawn(smoke, tmp_path_factory):
+    for package in ("num2words", "matplotlib"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    picture = tmp_path_factory.mktemp("drawn") / "normalizations.svg"
+    lines = smoke("normalizations.py", "--output", picture).splitlines()
+    assert len(lines) == 1 + 5 and all(line.endswith(" %") for line in lines[1:])
+    assert "<svg" in picture.read_text("utf-8")
 
 
 @pytest.mark.slow
