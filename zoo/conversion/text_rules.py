@@ -6,7 +6,9 @@ from zoo.config import NUM_CHARACTERS, PAD_ID
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.tagger import Tagger
 from zoo.serving.sentence_encoder import SentenceEncoder
+from zoo.storage.formats import to_json
 from zoo.text import case_markup, placeholders
+from zoo.text.byte_pair_tokenizer import BytePairTokenizer
 from zoo.text.copied import COPIED
 from zoo.text.piece_tokenizer import PieceTokenizer
 from zoo.text.vocabularies import Vocabulary
@@ -23,7 +25,7 @@ _PAIR = (
 )
 _WORDS = (
     "Each word of a sentence is encoded by itself (one without ids is the unknown id); the label of a word is that of "
-    "its first id. Longer sentences are split into rows of whole words."
+    "its first id. Longer sentences are split into rows of whole words. word_prefix comes before each word."
 )
 _CHARACTERS = (
     "character_ids: for each token the 20 characters of its word: 1, for each character 3 + its code point modulo "
@@ -49,11 +51,14 @@ def text_rules(predictor: Any) -> dict:
     """Returns what a program needs around the model of a predictor, ready for JSON."""
     model, tokenizer, card = predictor.model, predictor.tokenizer, predictor.full_card()
     facts = {name: card[name] for name in ("name", "licence") if name in card}
-    kind = "word pieces" if isinstance(tokenizer, WordPieceTokenizer) else "sentencepiece"
+    kinds = {WordPieceTokenizer: "word pieces", BytePairTokenizer: "byte pairs"}
+    kind = kinds.get(type(tokenizer), "sentencepiece")
     ids = {"pad": PAD_ID, "unknown": tokenizer.unknown_id, "start": tokenizer.start_id, "end": tokenizer.end_id}
     facts |= {"task": predictor.task, "tokenizer": kind, "lowercase": tokenizer.lowercase, "special_ids": ids}
     if kind == "word pieces":
         facts["strip_accents"] = tokenizer.strip_accents
+    if kind == "byte pairs":
+        facts["prefix_space"] = tokenizer.prefix_space
     facts["case_markup"] = _case_rules() if getattr(tokenizer, "case_markup", False) else None
     if isinstance(model, Seq2Seq):
         names = "max_extra_tokens", "max_repeats", "split_sentences"
@@ -69,6 +74,7 @@ def text_rules(predictor: Any) -> dict:
     parts = [_FRAME]
     if isinstance(model, Tagger):
         parts += [_WORDS]
+        facts["word_prefix"] = tokenizer.word_prefix
     if "segment_ids" in predictor.inputs:
         parts += [_PAIR]
     if "character_ids" in predictor.inputs:
@@ -79,9 +85,12 @@ def text_rules(predictor: Any) -> dict:
 def tokenizer_files(tokenizer: Vocabulary) -> dict[str, bytes]:
     """Returns the files of a vocabulary by name.
 
-    These are `vocab.txt` for word pieces, or sentencepiece models. Where the ids are not those of sentencepiece,
-    `pieces.txt` has the pieces in the order of the ids.
+    These are `vocab.txt` for word pieces, `vocab.json` and `merges.txt` for byte pairs, or sentencepiece models. Where
+    the ids are not those of sentencepiece, `pieces.txt` has the pieces in the order of the ids.
     """
+    if isinstance(tokenizer, BytePairTokenizer):
+        vocabulary = {piece: number for number, piece in enumerate(tokenizer.pieces)}
+        return {"vocab.json": to_json(vocabulary), "merges.txt": ("\n".join(tokenizer.merges) + "\n").encode()}
     pieces = ("\n".join(tokenizer.pieces) + "\n").encode()
     if isinstance(tokenizer, WordPieceTokenizer):
         return {"vocab.txt": pieces}

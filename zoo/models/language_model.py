@@ -18,6 +18,7 @@ from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, LanguageModelConfig
+from zoo.models.class_padding import NEVER
 from zoo.models.encoder_model import ConfiguredModel
 from zoo.models.rms_residual import RMSResidual
 
@@ -56,7 +57,6 @@ class LlamaStack(Encoder):
     block_class = LlamaBlock
 
 
-NEVER = -1e4  # Logit of a token without probability, in any precision.
 STACKS = {"llama": LlamaStack, "gpt2": Encoder}
 
 
@@ -66,7 +66,7 @@ class LanguageModel(ConfiguredModel):
 
         x = Dropout(E[ids] (+ P)),  logits = Blocks(x) E^T
 
-    The logits of the first `config.num_impossible` tokens are NEVER instead.
+    The logits of the first `config.num_impossible` tokens are -10,000 instead.
     P are learned positions ("gpt2": Radford et al. 2019); rotary ones are inside of the blocks ("llama": Touvron et
     al. 2023), whose embeddings are scaled by the root of D (Vaswani et al. 2017).
     Axes: B batch, T steps, V vocabulary, D width.

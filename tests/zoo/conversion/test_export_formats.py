@@ -7,6 +7,7 @@ import pathlib
 import runpy
 import sys
 
+import byte_pair_folder
 import numpy as np
 import pytest
 from small_vocabulary import TOKENIZER, WORDS
@@ -16,6 +17,7 @@ from zoo.classification.__main__ import main as classification
 from zoo.classification.predictor import TextClassifier
 from zoo.config import ClassifierConfig, ModelConfig, NonAutoregressiveConfig, TaggerConfig
 from zoo.conversion import to_runtimes
+from zoo.conversion.text_rules import tokenizer_files
 from zoo.conversion.to_runtimes import load_runtime, write_runtime
 from zoo.corpora.word_rows import encode_windows, window_characters
 from zoo.labelling.predictor import WordTagger
@@ -24,6 +26,7 @@ from zoo.models.non_autoregressive import NonAutoregressive
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.tagger import Tagger
 from zoo.parsing.__main__ import main as parsing
+from zoo.text.byte_pair_tokenizer import BytePairTokenizer
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.translation.__main__ import main as translation
 from zoo.translation.data import open_pairs
@@ -197,3 +200,17 @@ def test_greedy_translations_of_a_shipped_model_are_the_same(tmp_path):
     texts = [*itertools.islice(single, 50)]
     texts += [text.upper() for text in texts[:5]] + [f"{text} www.example.org" for text in texts[:5]]
     assert example(tmp_path / "onnx").translate(texts) == translator.translate(texts, beam_size=1)
+
+
+def test_files_of_byte_pairs_give_the_same_ids_in_the_library(tmp_path):
+    need("tokenizers")
+    import tokenizers
+
+    special = {"end": 0}
+    vocabulary = byte_pair_folder.make_vocabulary([byte_pair_folder.END])
+    ours, _ = BytePairTokenizer.from_vocabulary(vocabulary, byte_pair_folder.MERGES, special)
+    for name, content in tokenizer_files(ours).items():
+        (tmp_path / name).write_bytes(content)
+    theirs = tokenizers.ByteLevelBPETokenizer(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt"))
+    for text in byte_pair_folder.TEXTS[:50]:
+        assert [ours.encode([text])[0]] == [theirs.encode(text).ids]
