@@ -85,10 +85,10 @@ class Translation(Task):
 
     def make_predictor(self, model, card, run):
         options = {"max_source_tokens": 128, "split_sentences": True}
-        if run.initial is not None:
+        if isinstance(run.initial, Translator):
             options = {name: getattr(run.initial, name) for name in options}
         options["max_source_tokens"] = min(options["max_source_tokens"], run.max_tokens)
-        return Translator(model, run.vocabulary, card, **options, placeholders=_placeholders(run))
+        return self.predictor_class(model, run.vocabulary, card, **options, placeholders=_placeholders(run))
 
     def encode(self, run, tokenizer):
         """Encodes the corpus into memory-mapped files of the run, at each start, to check that it has not changed."""
@@ -191,11 +191,6 @@ class NonAutoregressiveTranslation(Translation):
 
     predictor_class = NonAutoregressiveTranslator
     unused = (*Translation.unused, "r_drop")
-
-    def make_predictor(self, model, card, run):
-        longest = min(128, run.max_tokens)
-        options = {"max_source_tokens": longest, "placeholders": _placeholders(run)}
-        return NonAutoregressiveTranslator(model, run.vocabulary, card, **options)
 
     def make_loss(self, run, pad_label):
         sizes = run.config.num_length_classes, run.config.vocabulary_size
