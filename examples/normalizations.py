@@ -49,7 +49,7 @@ WAYS = {
 }
 
 
-def make_model(normalization, normalize_first):
+def make_model(num_layers, normalization, normalize_first):
     class OwnResidual(Residual):
         normalization_class = normalization
 
@@ -62,7 +62,7 @@ def make_model(normalization, normalize_first):
     keras.utils.set_random_seed(1)
     ids = keras.Input((None,), dtype="int32")
     x = PositionalEncoding()(TokenEmbedding(len(LETTERS) + 1, 64)(ids))
-    x = Stack(4, num_heads=4, intermediate_dim=256, normalize_first=normalize_first)(x, use_causal_mask=True)
+    x = Stack(num_layers, num_heads=4, intermediate_dim=256, normalize_first=normalize_first)(x, use_causal_mask=True)
     return keras.Model(ids, keras.layers.Dense(len(LETTERS) + 1)(x))
 
 
@@ -102,10 +102,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", default="normalizations.svg", help="the picture, SVG or PNG")
     parser.add_argument("--points", type=int, default=30, help=f"of each curve, {STEPS_PER_POINT} training steps each")
-    parser.add_argument("--smoke", action="store_true", help="two points, to see that it runs")
+    parser.add_argument("--smoke", action="store_true", help="two points of one layer, to see that it runs")
     options = parser.parse_args()
     exit_without("This example", "num2words", "matplotlib")
-    points, rates = (2, RATES[-1:]) if options.smoke else (options.points, RATES)
+    points, rates, layers = (2, RATES[-1:], 1) if options.smoke else (options.points, RATES, 4)
     numbers = random.Random(1).sample(range(10_000), 10_000)
     test_ids, test_labels = encode(numbers[:500])
     ids, labels = encode(numbers[500:])
@@ -115,7 +115,7 @@ def main():
     print(f"{'':20}{'rate':>8}{'loss of the last steps':>24}{'exact':>9}")
     for rate in rates:
         for name, way in WAYS.items():
-            model = make_model(*way)
+            model = make_model(layers, *way)
             schedule = InverseSquareRoot(rate, WARMUP_STEPS) if "warm-up" in name else rate
             model.compile(keras.optimizers.Adam(schedule, beta_2=0.98), TokenCrossEntropy())
             # An "epoch" of a few steps for each point of the curve.

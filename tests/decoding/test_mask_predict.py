@@ -50,12 +50,12 @@ def reference(logits, length, iterations, end=None, never=()):
     return ids, values
 
 
-@pytest.mark.parametrize("iterations", [1, 2, 4, 10, 15])
+@pytest.mark.parametrize("iterations", [1, 2, 4, 15])
 @pytest.mark.parametrize("end", [None, END])
 def test_equals_a_loop_over_tokens(iterations, end):
     lengths = np.array([11, 1, 7, 4, 11, 9])
     changed = 0
-    for seed in range(6):
+    for seed in range(3):
         logits, never = table(seed), (5,) if end else (END, 5)
         options = {"lengths": lengths, "mask_id": MASK, "end_id": end, "never": never, "max_length": WIDTH}
         ids, values = mask_predict(step_of(logits), iterations=iterations, **options)
@@ -64,7 +64,7 @@ def test_equals_a_loop_over_tokens(iterations, end):
             assert [*ops.convert_to_numpy(ids)[row]] == [*expected]
             np.testing.assert_allclose(ops.convert_to_numpy(values)[row], scores, atol=2e-5)
             changed += iterations > 1 and [*expected] != [*reference(logits, length, 1, end, never)[0]]
-    assert changed > 5 or iterations == 1  # Later iterations matter.
+    assert changed > 2 or iterations == 1  # Later iterations matter.
 
 
 def test_ends_at_the_first_end():
