@@ -107,9 +107,10 @@ class TaskCommands:
         """
         predictor = zoo.load(name, options.dtype)
         if not self.suits(predictor, options):
+            other = f", or python -m zoo.{predictor.task}" if predictor.task in zoo.tasks() else ""
             raise ValueError(
                 f"--checkpoint must be a model of the task {self.task}. Received: {name}, of the task "
-                f"{predictor.task}. Use another one, or python -m zoo.{predictor.task}."
+                f"{predictor.task}. Use another one{other}."
             )
         return predictor
 
