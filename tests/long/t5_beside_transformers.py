@@ -105,12 +105,17 @@ def make_folder(path, texts, sizes, vocabulary):
 
 
 def make_ends(model, rows):
-    """Makes the end as probable as others, so that many outputs end by themselves, after some tokens."""
+    """Makes the end as probable as others, so that many outputs end by themselves, after some tokens.
+
+    Padding and the rows that no piece has become improbable, as training makes them: ours have no such rows, and the
+    start token has the vector of padding.
+    """
     source = torch.randint(3, rows, (16, 12))
     states = model(input_ids=source, decoder_input_ids=source, output_hidden_states=True).decoder_hidden_states[-1]
     mean, best = states.mean((0, 1)), (states @ model.lm_head.weight.T).amax(-1).mean()
     direction = mean / (mean @ mean) * best
     direction, tried = direction + 0.5 * direction.norm() * torch.randn_like(direction) / len(direction) ** 0.5, {}
+    model.lm_head.weight[[0, *range(rows, len(model.lm_head.weight))]] = -2 * direction
     for factor in np.linspace(0.5, 1.5, 11):
         model.lm_head.weight[1] = direction * factor
         ids = model.generate(source, max_new_tokens=LONGEST, do_sample=False)[:, 1:]
