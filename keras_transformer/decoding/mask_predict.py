@@ -91,7 +91,7 @@ def _best(logits, ruled_out):
             f"Received: logits.shape={tuple(logits.shape)}. Check that tokenizer and model have the same vocabulary."
         )
     flat = ops.cast(ops.reshape(logits, (-1, logits.shape[-1])), "float32")
-    allowed = candidates.rule_out(flat, ruled_out)
-    values = ops.max(allowed, axis=-1) - candidates.log_normalizer(flat)
+    log_probs, token_ids = candidates.best_tokens(flat, candidates.log_normalizer(flat), 1, ruled_out)
+    best = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
     shape = ops.shape(logits)[:2]
-    return ops.reshape(ops.cast(ops.argmax(allowed, axis=-1), "int32"), shape), ops.reshape(values, shape)
+    return ops.reshape(candidates.pick(token_ids, best), shape), ops.reshape(ops.max(log_probs, axis=-1), shape)

@@ -77,6 +77,6 @@ class Decoder(TransformerStack):
             cache_index=cache_index,
         )
 
-    def init_cache(self, memory, length: int, num_beams: int = 1) -> tuple[BlockCache, ...]:
-        """Returns one cache per block: the memory `[B, S, D']` projected once, room for `length` steps of K beams."""
+    def init_cache(self, memory, length: int | None, num_beams: int = 1) -> tuple[BlockCache, ...]:
+        """Returns one cache per block; see `DecoderBlock.init_cache`."""
         return tuple(block.init_cache(memory, length, num_beams) for block in self.blocks)

@@ -28,14 +28,15 @@ class DecoderBlock(TransformerBlock):
             and K beams `[B, K, L * K]`; see `MultiHeadAttention`.
         use_causal_mask: Whether step t sees target steps up to t only; False for non-autoregressive decoding.
         return_attention_scores: Whether to return the attention weights as well.
-        cache: `BlockCache` from `init_cache`; inputs are then the steps from `cache_index` on.
-        cache_index: Integer scalar, the number of steps already in the cache.
+        cache: `BlockCache` from `init_cache`; inputs are then the steps from `cache_index` on, or all steps if the
+            cache has no past.
+        cache_index: Integer scalar, the number of steps already in the cache; omitted if it has no past.
         packing, memory_packing: `Packing` of the inputs and of the memory, both packed, `[1, M, D]` and `[1, M', D']`;
             the outputs are then packed as the inputs are.
 
     Returns:
         Float `[B, T, D]`; or a tuple of it, the attention weights as `BlockScores(self_attention, cross_attention)`,
-        float32 `[B, N, T, T]` and `[B, N, T, S]`, if requested, and the new cache if there is one.
+        float32 `[B, N, T, T]` and `[B, N, T, S]`, if requested, and the new cache if steps are written to one.
 
     Raises:
         ValueError: If D is unknown or not a multiple of `num_heads`, if neither memory nor cache is given,
@@ -96,18 +97,23 @@ class DecoderBlock(TransformerBlock):
         attended, cross_scores = attended if return_attention_scores else (attended, None)
         scores = BlockScores(self_scores, cross_scores) if return_attention_scores else None
         x = self._feed_forward(self.cross_attention_residual(x, attended, inputs_mask=steps_mask), steps_mask)
-        return join_outputs(x, scores, None if cache is None else BlockCache(self_cache, cache.cross_attention))
+        return join_outputs(x, scores, None if self_cache is None else BlockCache(self_cache, cache.cross_attention))
 
     def _num_beams(self, inputs, cache, attention_mask):
         """Returns the number of beams that share a memory, or None without a cache."""
         if cache is None:
             return None
+        if cache.self_attention is None:
+            return count_beams(inputs, cache.cross_attention, self.num_heads, None, writes=False)
         return count_beams(inputs, cache.self_attention, self.num_heads, attention_mask, writes=True)
 
-    def init_cache(self, memory, length: int, num_beams: int = 1) -> BlockCache:
+    def init_cache(self, memory, length: int | None, num_beams: int = 1) -> BlockCache:
         """Projects the memory `[B, S, D']` once, and makes room for `length` steps of K = `num_beams` beams a sentence.
 
-        The rows of the inputs are then B * K, beam-minor: row b * K + k for beam k of sentence b.
+        The rows of the inputs are then B * K, beam-minor: row b * K + k for beam k of sentence b. With a length of None
+        there is no past: all steps are computed in each call, of any number K of rows a sentence.
         """
-        past = self.self_attention.init_cache(ops.shape(memory)[0], length * num_beams)
+        past = None
+        if length is not None:
+            past = self.self_attention.init_cache(ops.shape(memory)[0], length * num_beams)
         return BlockCache(past, self.cross_attention.project(memory))

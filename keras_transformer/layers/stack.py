@@ -100,10 +100,13 @@ class TransformerStack(keras.layers.Layer):
         mask = masks.attached_mask(inputs, mask, inputs_mask)
         packing = self._packing(inputs, mask) if cache is None else None
         twice = self.remat and training and cache is None and not return_attention_scores
-        cache = None if cache is None else tuple(keras.tree.map_structure(keep_sizes, each, cache[0]) for each in cache)
+        writes = cache is not None and getattr(cache[0], "self_attention", cache[0]) is not None
+        if writes:
+            cache = tuple(keras.tree.map_structure(keep_sizes, each, cache[0]) for each in cache)
         x, scores, caches = inputs if packing is None else packing.pack(inputs), [], []
         for i, block in enumerate(self.blocks):
-            where = {"inputs_mask": mask, "packing": packing} if cache is None else {"cache": cache[i]}
+            where = {"cache": None if cache is None else cache[i]}
+            where |= {} if writes else {"inputs_mask": mask, "packing": packing}
             arguments = {**where, **block_arguments, "return_attention_scores": return_attention_scores}
             x = rematerialized_call(block, x, **arguments) if twice else block(x, **arguments)
             x, *others = x if isinstance(x, tuple) else (x,)
@@ -111,7 +114,7 @@ class TransformerStack(keras.layers.Layer):
                 scores.append(others.pop(0))
             caches.extend(others)
         if self.norm is not None:
-            x = normalize(self.norm, x, mask if packing is None and cache is None else None)
+            x = normalize(self.norm, x, mask if packing is None and not writes else None)
         if packing is not None:
             x = packing.unpack(x)
         return join_outputs(x, tuple(scores) or None, tuple(caches) or None)

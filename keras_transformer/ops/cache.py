@@ -19,9 +19,9 @@ class KVCache(NamedTuple):
 
 
 class BlockCache(NamedTuple):
-    """Caches of one DecoderBlock: its past steps, and the memory projected once per sentence."""
+    """Caches of one DecoderBlock: its past steps, if it computes them one by one, and the projected memory."""
 
-    self_attention: KVCache
+    self_attention: KVCache | None
     cross_attention: KVCache
 
 

@@ -163,6 +163,23 @@ def test_step_by_step_equals_the_full_pass(normalize_first, beams):
         index += steps
 
 
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("beams", [1, K])
+def test_cache_without_past_equals_the_full_pass(beams, causal):
+    layer, x = ready(normalize_first=True), checks.array(B * beams, T, D)
+    rows, mask = np.repeat(np.arange(B), beams), np.resize(PADDING, (B * beams, T))
+    full = layer(x, VECTORS[rows], inputs_mask=mask, memory_mask=SOURCE_PADDING[rows], use_causal_mask=causal)
+    cache = layer.init_cache(ops.convert_to_tensor(VECTORS), None)
+    assert cache[0].self_attention is None and cache[0].cross_attention.key.shape == (B * N, S, D // N)
+
+    def call(x, mask, cache):
+        source_mask = ops.convert_to_tensor(SOURCE_PADDING)
+        return layer(x, inputs_mask=mask, memory_mask=source_mask, use_causal_mask=causal, cache=cache)
+
+    outputs = checks.compiled(call)(ops.convert_to_tensor(x), ops.convert_to_tensor(mask), cache)
+    np.testing.assert_allclose(checks.numpy(outputs)[mask], checks.numpy(full)[mask], atol=1e-5)
+
+
 @pytest.mark.parametrize("normalize_first", [False, True])
 def test_scores_of_every_layer(normalize_first):
     layer = ready(num_layers=3, normalize_first=normalize_first)

@@ -3,7 +3,6 @@
 import keras
 from keras import ops
 
-from keras_transformer.decoding import repeat_rows
 from keras_transformer.ops import masks
 from zoo.config import PAD_ID, NonAutoregressiveConfig
 from zoo.models.class_padding import pad_classes
@@ -66,7 +65,7 @@ class NonAutoregressive(EncoderDecoder):
         """Computes logits of the classes of lengths `[B, C]` from the memory `[B, S, D]`."""
         return self.length_head(masked_mean(memory, memory_mask))
 
-    def decode(self, target, memory, memory_mask):
+    def decode(self, target, memory, memory_mask, cache=None):
         """Computes the vectors `[B, T, D]` of a target `[B, T]` with masked tokens."""
         return self.decoder(
             self.embed(target),
@@ -74,18 +73,20 @@ class NonAutoregressive(EncoderDecoder):
             inputs_mask=masks.padding_mask(target, PAD_ID),
             memory_mask=memory_mask,
             use_causal_mask=False,
+            cache=cache,
         )
 
-    def step_function(self, memory, memory_mask, num_lengths):
-        """Returns the `step` of `keras_transformer.decoding.mask_predict` for `num_lengths` rows of each sentence.
+    def step_function(self, memory, memory_mask):
+        """Returns the `step` of `keras_transformer.decoding.mask_predict` for any number of rows of each sentence.
 
-        Call this method in the graph of the search: the function holds the output matrix, computed once.
+        Call this method in the graph of the search: the function holds the output matrix and the projected memory,
+        computed once.
         """
-        memory, memory_mask = repeat_rows((memory, memory_mask), num_lengths)
         output_kernel = self.output_table.output_kernel()
+        cache = self.decoder.init_cache(memory, None)
 
         def step(token_ids, positions):
-            x = self.decode(token_ids, memory, memory_mask)
+            x = self.decode(token_ids, None, memory_mask, cache)
             return self.logits(ops.take_along_axis(x, positions[..., None], axis=1), output_kernel)
 
         return step

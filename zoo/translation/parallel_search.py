@@ -50,7 +50,7 @@ def parallel_search(
     else:
         width, end = config.max_length, END_ID
         lengths = ops.zeros_like(limits) + width
-    step = model.step_function(memory, memory_mask, num_lengths)
+    step = model.step_function(memory, memory_mask)
     ids, log_probs = mask_predict(
         step if each_step is None else with_check(each_step, step),
         lengths=lengths,
