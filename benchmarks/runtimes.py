@@ -1,15 +1,17 @@
 """What the formats of other runtimes cost and gain: score, size and speed of each, beside TensorFlow.
 
-    python benchmarks/runtimes.py --checkpoint classification/sst2 --data sst2/dev.tsv
-    python benchmarks/runtimes.py --checkpoint labelling/masc-pos --data masc/pos/dev.conll
-    python benchmarks/runtimes.py --checkpoint translation/en-de --data dev.tsv --formats onnx ctranslate2 --limit 1000
+    python benchmarks/runtimes.py classification/trec --data trec/dev.tsv --columns 0 2
+    python benchmarks/runtimes.py labelling/masc-pos --data masc_pos/dev.tsv --unknown-labels wrong
+    python benchmarks/runtimes.py translation/en-de --data dev.tsv --formats onnx ctranslate2 --limit 1000
 
-Texts are encoded, and answers scored, as by `evaluate`; only the model is computed by the other runtime. Translations
-are those of greedy search, the same as here if the logits are. Milliseconds for 1 and 32 of the texts: the medians of
-`--repeats` turns, with the lowest and the highest, all systems in turn, each behind a first call.
+Other options are those of the task's `evaluate`. Texts are encoded, and answers scored, as there; only the model is
+computed by the other runtime. Translations are those of greedy search, the same as here if the logits are. Milliseconds
+for 1 and 32 of the texts: the medians of `--repeats` turns, with the lowest and the highest, all systems in turn, each
+behind a first call.
 """
 
 import argparse
+import importlib
 import itertools
 import pathlib
 import sys
@@ -22,27 +24,27 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import zoo
 from keras_transformer.decoding import Hypotheses
-from zoo.classification.data import class_numbers, open_examples
-from zoo.classification.task import evaluate
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.conversion.to_ctranslate2 import ctranslate2_search, write_ctranslate2
 from zoo.conversion.to_runtimes import RUNTIMES, load_runtime, write_runtime
-from zoo.labelling.data import SentenceReader
-from zoo.labelling.task import evaluate as evaluate_labels
-from zoo.translation.data import open_pairs
 from zoo.translation.metrics import bleu
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--checkpoint", required=True, help="of translation, classification or labelling")
-    parser.add_argument("--data", required=True, help="corpus, as for `evaluate`")
+    parser.add_argument("checkpoint", help="of translation, classification or labelling")
     parser.add_argument("--formats", nargs="+", choices=[*RUNTIMES, "ctranslate2"], default=RUNTIMES)
-    parser.add_argument("--limit", type=int, help="score the first so many examples only")
+    parser.add_argument("--limit", type=int, help="score the first so many pairs of a translator only")
     parser.add_argument("--repeats", type=int, default=5, help="turns that are timed")
-    options = parser.parse_args()
+    options, rest = parser.parse_known_args()
     systems = {"TensorFlow": zoo.load(options.checkpoint)}
-    score, texts, run = TASKS[systems["TensorFlow"].task](options)
+    task = systems["TensorFlow"].task
+    commands = importlib.import_module(f"zoo.{task}.__main__").COMMANDS
+    corpus = commands.read(commands.parser().parse_args(["evaluate", "--checkpoint", options.checkpoint, *rest]))
+    if task == "translation":
+        score, texts, run = translation([*itertools.islice(corpus, options.limit)])
+    else:
+        score, texts, run = labels(commands.module().evaluate, corpus)
     sizes = {}
     with tempfile.TemporaryDirectory() as folder:
         for format, quantization in itertools.product(options.formats, (None, "int8")):
@@ -107,8 +109,9 @@ def greedy_search(runners):
     return search
 
 
-def translation(options):
-    sources, references = map(list, zip(*itertools.islice(open_pairs(data=options.data), options.limit)))
+def translation(pairs):
+    sources, references = map(list, zip(*pairs))
+    first = []
 
     def run(translator, texts):
         if not hasattr(translator, "greedy"):
@@ -117,30 +120,19 @@ def translation(options):
 
     def score(translator):
         found = run(translator, sources)
-        same = sum(map(str.__eq__, found, first.setdefault("found", found)))
+        first.append(found)
+        same = sum(map(str.__eq__, found, first[0]))
         return f"BLEU {bleu(found, references).value:.2f}, {same} of {len(found)} the same"
 
-    first = {}
     return score, middle(sources), run
 
 
-def classification(options):
-    data = open_examples(options.data)
+def labels(evaluate, corpus):
+    def score(predictor):
+        return ", ".join(f"{score.metric} {score.value:.2f}" for score in evaluate(predictor, corpus).scores)
 
-    def score(classifier):
-        return ", ".join(f"{s.metric} {s.value:.2f}" for s in evaluate(classifier, data, resamples=2).scores)
-
-    texts = [text for (text,) in class_numbers(data, zoo.load(options.checkpoint).labels)[1]]
-    return score, middle(texts), lambda classifier, texts: classifier.probabilities(texts)
-
-
-def labelling(options):
-    data = SentenceReader(options.data)
-
-    def score(tagger):
-        return ", ".join(f"{s.metric} {s.value:.2f}" for s in evaluate_labels(tagger, data, resamples=2).scores)
-
-    return score, middle([words for words, _ in data]), lambda tagger, sentences: tagger.probabilities(sentences)
+    texts = [example.words if hasattr(example, "words") else example.texts[0] for example in corpus]
+    return score, middle(texts), lambda predictor, texts: predictor.probabilities(texts)
 
 
 def middle(texts):
@@ -152,8 +144,6 @@ def seconds(run, predictor, texts):
     run(predictor, texts)
     return time.perf_counter() - start
 
-
-TASKS = {"translation": translation, "classification": classification, "labelling": labelling}
 
 if __name__ == "__main__":
     main()
