@@ -23,12 +23,14 @@ class LanguageModellingCommands(TaskCommands):
 
     def add_corpus(self, command, prefix=""):
         group = command_line.add_corpus(command, prefix, "text file or folder", "a TSV or .csv file", "its texts")
-        text = "what a document is, %(default)s by default; a paragraph is what stands between blank lines"
-        group.add_argument(f"--{prefix}documents", choices=UNITS, default="file", help=text)
+        default = "as --documents" if prefix else "file by default"
+        text = f"what a document is, {default}; a paragraph is what stands between blank lines"
+        group.add_argument(f"--{prefix}documents", choices=UNITS, help=text)
 
     def read(self, options, prefix=""):
         names = (*command_line.CORPUS, "documents")
-        return command_line.with_log(open_documents(**given_arguments(options, names, prefix)))
+        given = given_arguments(options, ["documents"]) | given_arguments(options, names, prefix)
+        return command_line.with_log(open_documents(**given))
 
     def check(self, command, options):
         super().check(command, options)
@@ -56,7 +58,7 @@ class LanguageModellingCommands(TaskCommands):
         from zoo.language_modelling.ngrams import kneser_ney_loss
         from zoo.language_modelling.scoring import bits_per_character
 
-        train = [*open_documents(options.ngrams, documents=options.documents)]
+        train = [*open_documents(options.ngrams, **given_arguments(options, ["documents"]))]
         rows = predictor.encode_documents(documents)
         total = sum(map(len, rows))
         log(f"counting n-grams of up to {options.order} tokens")

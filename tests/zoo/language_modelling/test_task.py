@@ -8,7 +8,7 @@ import pytest
 from language_recipe import RECIPE
 
 from zoo.language_modelling import task
-from zoo.language_modelling.__main__ import main
+from zoo.language_modelling.__main__ import COMMANDS, main
 from zoo.language_modelling.recipes import RECIPES
 from zoo.text.tokenizer_training import train_tokenizer
 
@@ -103,6 +103,16 @@ def test_commands(generator, documents, tmp_path, capsys):
     assert [row["prompt"] for row in rows] == ["tek", "tek", "luri", "luri"]
     assert main(["generate", *checkpoint, "--text", "tek", "--top-p", "2"]) == 2
     assert "`top_p` must lie in (0, 1]" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("given, counts", [([], (1, 1)), (["line"], (3, 2)), (["line", "file"], (3, 1))])
+def test_documents_of_the_dev_set_are_like_those_of_the_training_set(given, counts, tmp_path):
+    (tmp_path / "train.txt").write_text("one\ntwo\nthree\n")
+    (tmp_path / "dev.txt").write_text("four\nfive\n")
+    files = ["--data", str(tmp_path / "train.txt"), "--dev-data", str(tmp_path / "dev.txt"), "--output", "x"]
+    units = [text for pair in zip(("--documents", "--dev-documents"), given) for text in pair]
+    corpora = COMMANDS.corpora(COMMANDS.parser().parse_args(["train", *files, *units]))
+    assert tuple(len([*corpus]) for corpus in corpora) == counts
 
 
 def test_an_exported_model_generates_without_this_package(generator, tmp_path, capsys):
