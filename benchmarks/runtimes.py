@@ -2,7 +2,7 @@
 
     python benchmarks/runtimes.py classification/trec --data trec/dev.tsv --columns 0 2
     python benchmarks/runtimes.py labelling/masc-pos --data masc_pos/dev.tsv --unknown-labels wrong
-    python benchmarks/runtimes.py translation/en-de --data dev.tsv --formats onnx ctranslate2 --limit 1000
+    python benchmarks/runtimes.py translation/en-de --data dev.tsv --formats onnx litert ctranslate2 --limit 1000
 
 Other options are those of the task's `evaluate`. Texts are encoded, and answers scored, as there; only the model is
 computed by the other runtime. Translations are those of greedy search, the same as here if the logits are. Milliseconds

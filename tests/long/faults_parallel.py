@@ -19,6 +19,12 @@ PARALLEL = [
     Fault("zoo/corpora/masked_targets.py", "np.maximum(counts, 1) + 1)", "np.maximum(counts, 2))", MASKS),
     Fault("zoo/corpora/masked_targets.py", "[seed, number]", "[seed, 0]", MASKS),
     Fault("zoo/models/non_autoregressive.py", "            use_causal_mask=False,\n", "", MODEL),
+    Fault(
+        "keras_transformer/layers/stack.py",
+        "{} if writes else",
+        "{} if cache is not None else",
+        "tests/layers/test_decoder.py",
+    ),
     Fault("zoo/models/non_autoregressive.py", "masked_mean(memory, memory_mask)", "ops.mean(memory, axis=1)", MODEL),
     Fault("zoo/translation/length_loss.py", "y_pred[:, 1:, : self.num_tokens]", "y_pred[:, 1:]", MODEL),
     Fault("zoo/translation/parallel_search.py", "total / ops.cast(", "total + 0 * ops.cast(", TRANSLATOR),
