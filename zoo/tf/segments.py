@@ -25,7 +25,7 @@ class Segments(NamedTuple):
 
 
 def split_texts(texts: tf.Tensor, tokenizer: GraphTokenizer, max_tokens: int, sentences: bool = True) -> Segments:
-    """Splits texts `[B]` at line breaks and ends of sentences; long sentences further; see `split_text`."""
+    """Splits texts `[B]` at line breaks and ends of sentences; long sentences further; see `split_texts`."""
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
     pieces = tensorflow_text.regex_split(texts, _LINE_BREAK, keep_delim_regex_pattern=_LINE_BREAK)
     flat = pieces.flat_values

@@ -1,5 +1,6 @@
 """Translation of texts by a search, segment by segment."""
 
+import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -11,7 +12,7 @@ from zoo.serving.predictor import MIN_WIDTH, Progress
 from zoo.text.checks import check_texts
 from zoo.text.copied import is_copied
 from zoo.text.placeholders import hide, restore
-from zoo.translation.segments import Translation, join_segments, split_text
+from zoo.translation.segments import Translation, join_segments, split_texts
 
 
 def decode_texts(
@@ -33,7 +34,7 @@ def decode_texts(
         The translations of each text, best first.
     """
     options = translator.tokenizer, translator.max_source_tokens, translator.split_sentences
-    segments = [split_text(text, *options) for text in check_texts(texts)]
+    segments = split_texts(check_texts(texts), *options)
     flat = [segment.text for parts in segments for segment in parts]
     candidates = [[Translation(text, 0.0)] if is_copied(text) else None for text in flat]
     searched = [i for i, found in enumerate(candidates) if found is None]
@@ -74,8 +75,9 @@ def _distinct(found):
 
 def _decode_chunk(translator, rows, search):
     found = Hypotheses(*map(ops.convert_to_numpy, search(*translator.search_inputs(rows))))
-    candidates = []
-    for ids, scores, lengths in zip(found.ids[: len(rows)], found.scores, found.lengths):
-        texts = translator.tokenizer.decode(ids)
-        candidates.append([Translation(t, float(s)) for t, s, length in zip(texts, scores, lengths) if length])
-    return candidates
+    ids, scores, lengths = (values[: len(rows)].tolist() for values in (found.ids, found.scores, found.lengths))
+    texts = iter(translator.tokenizer.decode([*itertools.chain.from_iterable(ids)]))
+    return [
+        [Translation(text, score) for score, length, text in zip(*facts, texts) if length]
+        for facts in zip(scores, lengths)
+    ]

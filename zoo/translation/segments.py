@@ -1,5 +1,6 @@
 """Splitting of texts into segments that a sentence model can translate, and joining of their translations."""
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -26,23 +27,34 @@ class Segment(NamedTuple):
     lead: str = ""
 
 
-def split_text(text: str, tokenizer: Vocabulary, max_tokens: int, sentences: bool = True) -> list[Segment]:
-    """Splits a text at line breaks and, if `sentences` is True, at the ends of sentences.
+def split_texts(
+    texts: Sequence[str], tokenizer: Vocabulary, max_tokens: int, sentences: bool = True
+) -> list[list[Segment]]:
+    """Splits each text at line breaks and, if `sentences` is True, at the ends of sentences.
 
     Sentences of more than `max_tokens` tokens are split where one might end, else at spaces, and longer words anywhere
     (a single character may have five tokens). White space has no segments. The joined segments are the text, except
     for white space.
     """
+    split = split_sentences if sentences else lambda line: [line]
+    pieces = [_LINE_BREAK.split(text) for text in texts]
+    lines = [[split(line.strip()) for line in parts[::2]] for parts in pieces]
+    whole = [sentence for text in lines for line in text for sentence in line]
+    parts = dict(zip(whole, _split_long(whole, tokenizer, max_tokens)))
+    return [_segments(text, [*breaks[1::2], ""], parts) for text, breaks in zip(lines, pieces)]
+
+
+def _segments(lines, line_breaks, parts):
+    """Returns the segments of a text; `parts` has those of each sentence."""
     segments, lead = [], ""
-    pieces = _LINE_BREAK.split(text)
-    for line, line_break in zip(pieces[::2], [*pieces[1::2], ""]):
-        whole = split_sentences(line.strip()) if sentences else [line.strip()]
-        parts = [part for sentence in whole for part in _split_line(sentence, tokenizer, max_tokens)]
-        for i, part in enumerate(parts):
-            segments.append(Segment(part, " " if i + 1 < len(parts) else line_break, "" if segments else lead))
+    for line, line_break in zip(lines, line_breaks):
+        parts_of_line = [part for sentence in line for part in parts[sentence]]
+        for i, part in enumerate(parts_of_line):
+            last = i + 1 == len(parts_of_line)
+            segments.append(Segment(part, line_break if last else " ", "" if segments else lead))
         if not segments:
             lead += line_break
-        elif not parts:
+        elif not parts_of_line:
             segments[-1] = segments[-1]._replace(separator=segments[-1].separator + line_break)
     return segments
 
@@ -51,7 +63,7 @@ def join_segments(segments: Sequence[Segment], candidates: Sequence[Sequence], m
     """Joins the n-th best translations of the segments to the n-th best translation of the text; adds their scores.
 
     Args:
-        segments: Segments from `split_text`.
+        segments: Segments from `split_texts`.
         candidates: For each segment its translations, with `text` and `score`, best first.
         make: Function from text and score to a translation.
     """
@@ -75,17 +87,20 @@ def _joined(segments, texts):
     return joined
 
 
-def _split_line(text, tokenizer, max_tokens):
-    """Splits a line into parts of at most `max_tokens` tokens, greedily into as few as possible."""
-    if not text:
-        return []
+def _split_long(texts, tokenizer, max_tokens):
+    """Splits each text into parts of at most `max_tokens` tokens, greedily into as few as possible."""
     # A character has at most four bytes, and so four tokens; the space before the text is one more token.
-    if 4 * len(text) < max_tokens or len(tokenizer.encode([text])[0]) <= max_tokens:
-        return [text]
+    unsure = [text for text in texts if 4 * len(text) >= max_tokens]
+    long = {text for text, row in zip(unsure, tokenizer.encode(unsure)) if len(row) > max_tokens}
+    return [_split(text, tokenizer, max_tokens) if text in long else [text] * bool(text) for text in texts]
+
+
+def _split(text, tokenizer, max_tokens):
+    """Splits a text that is too long."""
     for pieces in (_SENTENCE_END.sub(r"\1\n", text).split("\n"), text.split()):
         if len(pieces) > 1:
-            packed = _pack(pieces, tokenizer, max_tokens)
-            return [part for piece in packed for part in _split_line(piece, tokenizer, max_tokens)]
+            packed = _split_long(_pack(pieces, tokenizer, max_tokens), tokenizer, max_tokens)
+            return [*itertools.chain.from_iterable(packed)]
     width = max(1, (max_tokens - 1) // 4)
     return [text[i : i + width] for i in range(0, len(text), width)]
 

@@ -33,7 +33,7 @@ from zoo.translation.data import open_pairs
 from zoo.translation.ensemble import EnsembleTranslator
 from zoo.translation.non_autoregressive import NonAutoregressiveTranslator
 from zoo.translation.predictor import Translator
-from zoo.translation.segments import split_text
+from zoo.translation.segments import split_texts
 
 ROOT = pathlib.Path(__file__).parents[3]
 SIZES = {"vocabulary_size": 380, "hidden_dim": 12, "intermediate_dim": 20, "num_heads": 3, "dropout": 0.0}
@@ -196,7 +196,7 @@ def test_greedy_translations_of_a_shipped_model_are_the_same(tmp_path):
     translator = zoo.load("translation/en-de")
     write_runtime(translator, tmp_path / "onnx", "onnx")
     sources = (source for source, _ in open_pairs(data=pathlib.Path(data, "translation/tatoeba_eng_deu/dev.tsv")))
-    single = (text for text in sources if len(split_text(text, TOKENIZER, 10**6)) == 1)
+    single = (text for text in sources if len(split_texts([text], TOKENIZER, 10**6)[0]) == 1)
     texts = [*itertools.islice(single, 50)]
     texts += [text.upper() for text in texts[:5]] + [f"{text} www.example.org" for text in texts[:5]]
     assert example(tmp_path / "onnx").translate(texts) == translator.translate(texts, beam_size=1)

@@ -8,7 +8,7 @@ import tensorflow as tf
 from small_vocabulary import TOKENIZER as PYTHON
 from small_vocabulary import WORDS
 
-from zoo.translation.segments import join_segments, split_text
+from zoo.translation import segments
 
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 from zoo.tf.segments import join_texts, segment_counts, split_texts
@@ -43,7 +43,7 @@ def graph(max_tokens):
 def both(request):
     """Returns (max_tokens, segments in Python, segments in the graph)."""
     max_tokens = request.param
-    return max_tokens, [split_text(text, PYTHON, max_tokens) for text in TEXTS], graph(max_tokens)(tf.constant(TEXTS))
+    return max_tokens, segments.split_texts(TEXTS, PYTHON, max_tokens), graph(max_tokens)(tf.constant(TEXTS))
 
 
 def test_segments_equal_those_of_python(both):
@@ -66,14 +66,14 @@ def test_translations_are_joined_as_in_python(both):
     for parts, text in zip(expected, join_texts(found, translations).numpy(), strict=True):
         upper = (f"<{tf.strings.upper(part.text).numpy().decode()}>" for part in parts)
         chosen = [[Candidate("" if len(part.encode()) % 4 == 0 else part)] for part in upper]
-        assert text.decode() == join_segments(parts, chosen, Candidate)[0].text
+        assert text.decode() == segments.join_segments(parts, chosen, Candidate)[0].text
 
 
 def test_single_texts_and_invalid_bytes():
     one = graph(40)
-    for text in TEXTS[:20]:
+    for text, expected in zip(TEXTS[:20], segments.split_texts(TEXTS[:20], PYTHON, 40)):
         found = one(tf.constant([text])).parts.merge_dims(1, 2).to_list()[0]
-        assert [part.decode() for part in found] == [part.text for part in split_text(text, PYTHON, 40)]
+        assert [part.decode() for part in found] == [part.text for part in expected]
     found = one(tf.constant([b"a \xff b"])).parts.flat_values.numpy()
     assert [part.decode() for part in found] == ["a \ufffd b"]
     assert one(tf.constant([], tf.string)).parts.nrows() == 0

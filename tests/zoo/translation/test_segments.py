@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zoo.translation.predictor import Translation
-from zoo.translation.segments import Segment, join_segments, split_text
+from zoo.translation.segments import Segment, join_segments, split_texts
 
 # Smallest first, so that hypothesis shrinks to plain words.
 PIECES = st.sampled_from(
@@ -15,6 +15,10 @@ PIECES = st.sampled_from(
     + ["ä", "日本", "👩‍👩‍👧", "\u0301", "\x00", "\u2028", "\x85", "\u3000", "\u00a0", "<s>", "\ufeff", "שלום"]
 )
 TEXTS = st.one_of(st.lists(PIECES, max_size=60).map("".join), st.text(max_size=80))
+
+
+def split_text(text, *arguments, **options):
+    return split_texts([text], *arguments, **options)[0]
 
 
 def without_space(text):
@@ -46,6 +50,12 @@ def test_line_breaks_are_kept(tokenizer, text):
     if not text.strip():  # White space alone has no segment.
         expected = [""]
     assert [*map(without_space, lines)] == [*map(without_space, expected)]
+
+
+@settings(max_examples=50, deadline=None, derandomize=True)
+@given(texts=st.lists(TEXTS, max_size=4), max_tokens=st.integers(5, 40))
+def test_texts_do_not_depend_on_each_other(tokenizer, texts, max_tokens):
+    assert split_texts(texts, tokenizer, max_tokens) == [split_text(text, tokenizer, max_tokens) for text in texts]
 
 
 def test_short_text_is_one_segment(tokenizer):

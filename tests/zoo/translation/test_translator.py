@@ -13,7 +13,7 @@ from zoo.corpora.batching import source_batch
 from zoo.storage.arrays import named_arrays
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.translation.predictor import Translator
-from zoo.translation.segments import split_text
+from zoo.translation.segments import split_texts
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_segments_are_translated_separately(translator, sources):
     apart = translator.translate(lines)
     assert translator.translate(["\n".join(lines), "\r\n\n".join(lines)]) == ["\n".join(apart), "\r\n\n".join(apart)]
     long = " ".join(sources[:12])
-    segments = split_text(long, translator.tokenizer, 16)
+    (segments,) = split_texts([long], translator.tokenizer, 16)
     assert len(segments) > 2
     assert translator.translate([long]) == [" ".join(translator.translate([segment.text for segment in segments]))]
 
@@ -76,7 +76,7 @@ def test_segments_are_translated_separately(translator, sources):
 @pytest.mark.slow
 def test_jit_compile_translates_the_same_without_later_compilation(translator, mixed, monkeypatch):
     longest, room = translator.max_source_tokens, translator.batch_tokens
-    simple = [text for text in mixed if len(split_text(text, translator.tokenizer, longest)) == 1]
+    simple = [text for text, parts in zip(mixed, split_texts(mixed, translator.tokenizer, longest)) if len(parts) == 1]
     expected, expected_alone = translator.translate(mixed), [translator.translate([text]) for text in simple]
     jitted = Translator(translator.model, translator.tokenizer, {}, longest, room, jit_compile=True)
     jitted.warm_up()
