@@ -104,13 +104,13 @@ def run_convert(options) -> None:
     """Writes a checkpoint from a Hugging Face folder: BERT, RoBERTa, GPT-2, T5, Marian; or the reverse."""
     from zoo.conversion.hugging_face import load_folder
 
-    given = {name: getattr(options, name) for name in ("target_language", "prefix") if getattr(options, name)}
+    given = {name: getattr(options, name) for name in ("target_language", "prefix", "pairs") if getattr(options, name)}
     if options.format == "huggingface":
         from zoo.conversion.to_hugging_face import write_hugging_face
 
         if given or options.card or options.dtype:
             raise ValueError(
-                "--target-language, --prefix, --card and --dtype are for checkpoints. Received: --format huggingface, "
+                "Options other than --output are for checkpoints. Received: one of them, and --format huggingface, "
                 "too. Leave them out."
             )
         write_hugging_face(zoo.load(options.model), options.output)
@@ -231,6 +231,7 @@ def parser() -> argparse.ArgumentParser:
         'text before each input of a T5, such as "translate English to German: "; by default they have one themselves'
     )
     convert.add_argument("--prefix", metavar="TEXT", help=text)
+    convert.add_argument("--pairs", action="store_true", help="a BERT classifier reads pairs of texts")
     convert.add_argument("--dtype", choices=DTYPES, help="how weights are stored: %(choices)s; float32 by default")
     convert.add_argument("--card", help="JSON with values for the card, such as the licence of the weights")
     convert.add_argument("--output", required=True, help="folder to write")

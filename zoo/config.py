@@ -184,12 +184,14 @@ class ClassifierConfig(EncoderConfig):
         num_classes: Classes C.
         num_texts: 1, or 2 for pairs of texts, which need segments.
         pooling: How steps become one vector: their "mean" over real steps, the "first", or "attention".
+        pooler: Activation of a dense layer of that vector before the head, as BERT's; "none" for no such layer.
         ngrams: Longest n-gram of a linear classifier whose logits are added to those of the encoder; 0 for none.
     """
 
     num_classes: int = positive(2)
     num_texts: int = 1
     pooling: str = choice("mean", "first", "attention")
+    pooler: str = choice("none", "tanh", "relu")
     ngrams: int = zero_or_more(0)
 
     def __post_init__(self):

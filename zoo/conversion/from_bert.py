@@ -1,4 +1,4 @@
-"""Conversion of BERT and DistilBERT encoders from Hugging Face folders, without torch and transformers."""
+"""Conversion of BERT and DistilBERT from Hugging Face folders, without torch and transformers."""
 
 import dataclasses
 import os
@@ -8,15 +8,15 @@ from collections.abc import Collection
 import numpy as np
 
 from zoo.config import EncoderConfig
+from zoo.conversion.heads import Head, read_head
 from zoo.conversion.hugging_face import ACTIVATIONS, check_shapes, check_values, read_arrays, read_json
-from zoo.models.encoder_model import EncoderModel
-from zoo.serving.sentence_encoder import SentenceEncoder
+from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays
 from zoo.text.vocabularies import Vocabulary
 from zoo.text.word_pieces import WordPieceTokenizer
 
-# Arrays that are ignored: the heads of pretraining and of other tasks, and a constant.
-_IGNORED = ("pooler.", "cls.", "embeddings.position_ids", "vocab_", "pre_classifier.", "classifier.", "qa_outputs.")
+# Arrays that are ignored: the heads of pretraining, and a constant.
+_IGNORED = ("pooler.", "cls.", "embeddings.position_ids", "vocab_")
 TABLES = {"word_embeddings": "embedding", "position_embeddings": "positions", "token_type_embeddings": "segments"}
 BLOCKS = {  # Of each model_type: where its blocks are, and their layers.
     "bert": (
@@ -76,20 +76,26 @@ SETTINGS["roberta"] = SETTINGS["bert"]
 _EPSILON = 1e-12  # DistilBERT's, which no file says.
 
 
-def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEncoder:
-    """Loads a BERT or DistilBERT encoder from `config.json`, its weights, and `tokenizer.json` or `vocab.txt`.
+def load_bert(folder: str | os.PathLike, dtype: str | None = None, pairs: bool = False) -> Predictor:
+    """Loads a BERT or DistilBERT from `config.json`, its weights, and `tokenizer.json` or `vocab.txt`.
 
-    The heads of pretraining and of other tasks are ignored.
+    The architecture says whether it is an encoder, a classifier of texts or a tagger of words. The heads of pretraining
+    are ignored.
 
     Args:
         folder: Hugging Face folder of the model.
         dtype: As for `zoo.load`.
+        pairs: Whether a classifier reads pairs of texts.
+
+    Returns:
+        A `SentenceEncoder`, a `TextClassifier` or a `WordTagger`.
 
     Raises:
         ValueError: If a file is missing, the architecture is not BERT, or an array is missing, unknown, or of another
             shape; the message names it.
     """
     kind, config = encoder_config(folder, BLOCKS.keys())
+    head = read_head(folder, kind, pairs)
     given, weights = read_arrays(folder)
     tokenizer = WordPieceTokenizer.from_folder(folder)
     if tokenizer.vocabulary_size > config.vocabulary_size:
@@ -98,18 +104,19 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEn
             f"{config.vocabulary_size}. Use the files of one model."
         )
     arrays = {name.removeprefix(f"{kind}."): array for name, array in given.items()}
-    return make_encoder(kind, config, tokenizer, arrays, weights, dtype)
+    return make_predictor(kind, config, tokenizer, arrays, weights, dtype, head)
 
 
-def make_encoder(
+def make_predictor(
     kind: str,
     config: EncoderConfig,
     tokenizer: Vocabulary,
     arrays: dict[str, np.ndarray],
     weights: pathlib.Path,
     dtype: str | None,
-) -> SentenceEncoder:
-    """Makes an encoder from published arrays.
+    head: Head,
+) -> Predictor:
+    """Makes a predictor from published arrays.
 
     Args:
         kind: One of BLOCKS, which names the arrays.
@@ -118,6 +125,7 @@ def make_encoder(
         arrays: Arrays by name.
         weights: File that they come from.
         dtype: As for `zoo.load`.
+        head: What the model ends with.
     """
     blocks, layers = BLOCKS[kind]
     (inner,) = (theirs for theirs, ours in layers.items() if ours == "feed_forward/inner_dense")
@@ -130,18 +138,17 @@ def make_encoder(
         shapes["embeddings.token_type_embeddings.weight"] = config.num_segments, config.hidden_dim
     check_shapes(weights, arrays, shapes)
     rows, config = config.vocabulary_size, dataclasses.replace(config, vocabulary_size=tokenizer.vocabulary_size)
-    model = EncoderModel(config, dtype=dtype)
-    model.build()
-    given, arrays = arrays, {}
+    given, arrays = arrays, head.take(arrays, config.hidden_dim, weights)
+    model = head.make_model(config, dtype)
     for name, array in given.items():
-        if not name.startswith(_IGNORED):
+        if not name.startswith((*_IGNORED, *head.layers)):
             ours, transposed = _convert_name(name, kind, weights)
             arrays[ours] = array.T if transposed else array
     table = "text_encoder/embedding/embeddings"
     if table in arrays and len(arrays[table]) == rows:  # Some models have rows beyond their vocabulary.
         arrays[table] = arrays[table][: tokenizer.vocabulary_size]
     assign_arrays(model, arrays, str(weights))
-    return SentenceEncoder(model, tokenizer, config.max_positions)
+    return head.make_predictor(model, tokenizer, config.max_positions)
 
 
 def encoder_config(folder: str | os.PathLike, kinds: Collection[str]) -> tuple[str, EncoderConfig]:

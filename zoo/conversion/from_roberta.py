@@ -1,23 +1,25 @@
-"""Conversion of RoBERTa encoders from Hugging Face folders, without torch and transformers."""
+"""Conversion of RoBERTa from Hugging Face folders, without torch and transformers."""
 
 import dataclasses
 import os
 
 from zoo.conversion.byte_pairs import read_byte_pairs, table_rows
-from zoo.conversion.from_bert import encoder_config, make_encoder
+from zoo.conversion.from_bert import encoder_config, make_predictor
+from zoo.conversion.heads import read_head
 from zoo.conversion.hugging_face import check_integers, check_shapes, read_arrays, read_json
-from zoo.serving.sentence_encoder import SentenceEncoder
+from zoo.serving.predictor import Predictor
 
 _WORDS, _POSITIONS, _SEGMENTS = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type"))
 _HEAD = "lm_head."
 _SPECIAL_IDS = {"pad": "pad_token_id", "start": "bos_token_id", "end": "eos_token_id"}
 
 
-def load_roberta(folder: str | os.PathLike, dtype: str | None = None) -> SentenceEncoder:
-    """Loads a RoBERTa encoder from `config.json`, its weights, and `tokenizer.json`, or `vocab.json` and `merges.txt`.
+def load_roberta(folder: str | os.PathLike, dtype: str | None = None) -> Predictor:
+    """Loads a RoBERTa from `config.json`, its weights, and `tokenizer.json`, or `vocab.json` and `merges.txt`.
 
     RoBERTa (Liu et al. 2019) is a BERT of byte pairs, whose positions begin behind the number of the padding. The
-    vector of its only segment becomes a part of the positions. The heads of pretraining and of other tasks are ignored.
+    vector of its only segment becomes a part of the positions. The architecture says what the model is, as for
+    `load_bert`.
 
     Args:
         folder: Hugging Face folder of the model.
@@ -27,7 +29,8 @@ def load_roberta(folder: str | os.PathLike, dtype: str | None = None) -> Sentenc
         ValueError: If a file is missing or damaged, the architecture is not RoBERTa, or an array is missing, unknown,
             or of another shape; the message names it.
     """
-    _, config = encoder_config(folder, ["roberta"])
+    kind, config = encoder_config(folder, ["roberta"])
+    head = read_head(folder, kind)
     found = read_json(folder, "config.json")
     check_integers(folder, found, _SPECIAL_IDS.values())
     special = {name: found[theirs] for name, theirs in _SPECIAL_IDS.items()}
@@ -50,4 +53,4 @@ def load_roberta(folder: str | os.PathLike, dtype: str | None = None) -> Sentenc
         "max_positions": len(arrays[_POSITIONS]),
         "num_segments": 0 if config.num_segments == 1 else config.num_segments,
     }
-    return make_encoder("bert", dataclasses.replace(config, **sizes), tokenizer, arrays, path, dtype)
+    return make_predictor("bert", dataclasses.replace(config, **sizes), tokenizer, arrays, path, dtype, head)

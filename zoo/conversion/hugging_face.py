@@ -48,7 +48,7 @@ def load_folder(folder: str | os.PathLike, **options: Any):
     if kind not in LOADERS:
         raise ValueError(
             f"{pathlib.Path(folder) / 'config.json'} must have a model_type of {' or '.join(LOADERS)}. "
-            f"Received: {kind!r}. Use another model."
+            f"Received: {kind!r}. Use another model, or add the line if an old one lacks it."
         )
     module, name = LOADERS[kind]
     load = getattr(importlib.import_module(module), name)

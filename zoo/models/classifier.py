@@ -14,7 +14,7 @@ from zoo.models.text_encoder import masked_mean
 class Classifier(EncoderModel):
     """Computes logits of classes for each text.
 
-        logits = Dropout(pool(TextEncoder(ids))) W + b [+ NGramLogits(ids)]
+        logits = Dropout([act](pool(TextEncoder(ids)) [W' + b'])) W + b [+ NGramLogits(ids)]
 
     Axes: B batch, T steps, C classes.
 
@@ -33,9 +33,11 @@ class Classifier(EncoderModel):
     def __init__(self, config: ClassifierConfig, **kwargs):
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
-        self.pooling = self.ngrams = None
+        self.pooling = self.pooler = self.ngrams = None
         if config.pooling == "attention":
             self.pooling = AttentionPooling(config.num_heads, dtype=policy, name="pooling")
+        if config.pooler != "none":
+            self.pooler = keras.layers.Dense(config.hidden_dim, config.pooler, dtype=policy, name="pooler")
         if config.ngrams:
             self.ngrams = NGramLogits(config.ngrams, config.num_classes, dtype=policy, name="ngrams")
         self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
@@ -45,6 +47,8 @@ class Classifier(EncoderModel):
         super().build()
         if self.pooling is not None:
             self.pooling.build((None, None, self.config.hidden_dim))
+        if self.pooler is not None:
+            self.pooler.build((None, self.config.hidden_dim))
         if self.ngrams is not None:
             self.ngrams.build()
         self.head.build((None, self.config.hidden_dim))
@@ -57,5 +61,7 @@ class Classifier(EncoderModel):
         """Returns one vector for each text, `[B, D]`."""
         x, mask = self.text_encoder(inputs)
         if self.config.pooling == "first":
-            return x[:, 0]
-        return masked_mean(x, mask) if self.pooling is None else self.pooling(x, mask=mask)
+            x = x[:, 0]
+        else:
+            x = masked_mean(x, mask) if self.pooling is None else self.pooling(x, mask=mask)
+        return x if self.pooler is None else self.pooler(x)

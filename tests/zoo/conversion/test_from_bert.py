@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import safetensors.numpy
-from bert_arrays import BLOCKS, CONFIG, POSITIONS, D, F, N, V, bert, random_arrays
+from bert_arrays import BLOCKS, CONFIG, DISTILBERT, PIECES, POSITIONS, D, F, N, V, bert, random_arrays
 
 import zoo
 from zoo.classification import task
@@ -13,8 +13,6 @@ from zoo.classification.data import open_examples
 from zoo.classification.recipes import SMALL
 from zoo.config_values import override
 from zoo.conversion.from_bert import load_bert
-
-PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *map(chr, range(97, 97 + V - 5))]
 
 
 def write(folder, arrays=None, **config):
@@ -39,18 +37,6 @@ def test_hidden_states_follow_the_paper(tmp_path, prefix, epsilon):
     np.testing.assert_allclose(found[mask], expected[mask], atol=2e-5)
     alone = np.asarray(encoder.model({"token_ids": ids}))
     np.testing.assert_allclose(alone[mask], bert(arrays, ids, 0 * segments, mask, epsilon)[mask], atol=2e-5)
-
-
-DISTILBERT = {
-    "attention.self.query": "attention.q_lin",
-    "attention.self.key": "attention.k_lin",
-    "attention.self.value": "attention.v_lin",
-    "attention.output.dense": "attention.out_lin",
-    "attention.output.LayerNorm": "sa_layer_norm",
-    "intermediate.dense": "ffn.lin1",
-    "output.dense": "ffn.lin2",
-    "output.LayerNorm": "output_layer_norm",
-}
 
 
 def test_distilbert_is_bert_without_segments(tmp_path):

@@ -38,10 +38,10 @@ def random_arrays(segments=1):
     return {**bert_arrays.random_arrays(), **tables}
 
 
-def write(folder, arrays=None, **config):
+def write(folder, arrays=None, head=None, **config):
     arrays = {f"roberta.{name}": array for name, array in (arrays or random_arrays()).items()}
-    head = {"lm_head.dense.weight": np.zeros((D, D), "float32"), "lm_head.bias": np.zeros(V, "float32")}
-    return files.write_folder(folder, {**CONFIG, **config}, VOCABULARY, {**arrays, **head})
+    pretrained = {"lm_head.dense.weight": np.zeros((D, D), "float32"), "lm_head.bias": np.zeros(V, "float32")}
+    return files.write_folder(folder, {**CONFIG, **config}, VOCABULARY, {**arrays, **(head or pretrained)})
 
 
 def expected_states(arrays, rows, segments=None):
@@ -65,6 +65,21 @@ def test_hidden_states_follow_the_paper(tmp_path, segments):
     found = np.asarray(encoder.model({"token_ids": ids, **given}))
     expected = expected_states(arrays, rows, given.get("segment_ids"))
     np.testing.assert_allclose(found[ids > 0], expected[ids > 0], atol=2e-5)
+
+
+def test_a_classifier_has_two_dense_layers(tmp_path):
+    arrays, rng = random_arrays(), np.random.default_rng(5)
+    shapes = {"dense.weight": (D, D), "dense.bias": (D,), "out_proj.weight": (3, D), "out_proj.bias": (3,)}
+    head = {f"classifier.{name}": rng.normal(0, 0.7, shape).astype("float32") for name, shape in shapes.items()}
+    config = {"architectures": ["RobertaForSequenceClassification"], "num_labels": 3}
+    classifier = zoo.load(write(tmp_path / "a", arrays, head, **config))
+    ids = classifier.tokenizer.encode(["the see"])[0]
+    rows = np.array([[0, *(VOCABULARY[classifier.tokenizer.pieces[i]] for i in ids), 2]])
+    pooled = np.tanh(
+        expected_states(arrays, rows)[:, 0] @ head["classifier.dense.weight"].T + head["classifier.dense.bias"]
+    )
+    expected = ref.softmax(pooled @ head["classifier.out_proj.weight"].T + head["classifier.out_proj.bias"])
+    np.testing.assert_allclose(classifier.probabilities(["the see"]), expected, atol=2e-5)
 
 
 def test_embeddings_and_checkpoints(tmp_path):

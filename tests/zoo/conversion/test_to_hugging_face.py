@@ -156,4 +156,4 @@ def test_models_without_a_counterpart_are_refused(tmp_path, make, message):
 def test_options_that_do_not_fit(tmp_path, capsys):
     arguments = ["convert", "encoder/minilm", "--format", "huggingface", "--output", str(tmp_path / "a")]
     assert main([*arguments, "--dtype", "int8"]) == 2
-    assert "--dtype are for checkpoints" in capsys.readouterr().err
+    assert "are for checkpoints" in capsys.readouterr().err
