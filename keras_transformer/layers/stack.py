@@ -100,6 +100,7 @@ class TransformerStack(keras.layers.Layer):
         mask = masks.attached_mask(inputs, mask, inputs_mask)
         packing = self._packing(inputs, mask) if cache is None else None
         twice = self.remat and training and cache is None and not return_attention_scores
+        # A cache of a memory alone has no past, to which the steps would be written.
         writes = cache is not None and getattr(cache[0], "self_attention", cache[0]) is not None
         if writes:
             cache = tuple(keras.tree.map_structure(keep_sizes, each, cache[0]) for each in cache)

@@ -7,6 +7,7 @@ BATCHING_TESTS = "tests/zoo/corpora/test_batching.py"
 FORMAT_TESTS = "tests/zoo/storage/test_formats.py tests/zoo/storage/test_checkpoints.py"
 TRAINER_TESTS = "tests/zoo/training/test_trainer.py"
 T5_TESTS = "tests/zoo/conversion/test_from_t5.py"
+HEAD_TESTS = "tests/zoo/conversion/test_heads.py"
 
 ZOO = [
     Fault(
@@ -111,6 +112,10 @@ ZOO = [
         "reshape(2, -1).ravel()",
         "tests/zoo/conversion/test_from_marian.py",
     ),
+    Fault("zoo/conversion/heads.py", '"distilbert": "relu"', '"distilbert": "tanh"', HEAD_TESTS),
+    Fault("zoo/conversion/heads.py", '"pooling": "first", ', "", HEAD_TESTS),
+    Fault("zoo/conversion/heads.py", "arrays[given].T for", "arrays[given] for", HEAD_TESTS),
+    Fault("zoo/models/classifier.py", "if self.pooler is None else self.pooler(x)", "", HEAD_TESTS),
     Fault("zoo/conversion/from_t5.py", "array * query_scale(config) if", "array if", T5_TESTS),
     Fault("zoo/models/t5_stacks.py", "bidirectional = False", "bidirectional = True", T5_TESTS),
     Fault("zoo/text/t5_tokenizer.py", "reversed(range(num_sentinels))", "range(num_sentinels)", T5_TESTS),
