@@ -1,5 +1,6 @@
 """What the formats of other runtimes cost and gain: score, size and speed of each, beside TensorFlow.
 
+    python benchmarks/runtimes.py classification/sst2 --data sst2/dev.tsv --label-names 0=negative 1=positive
     python benchmarks/runtimes.py classification/trec --data trec/dev.tsv --columns 0 2
     python benchmarks/runtimes.py labelling/masc-pos --data masc_pos/dev.tsv --unknown-labels wrong
     python benchmarks/runtimes.py translation/en-de --data dev.tsv --formats onnx litert ctranslate2 --limit 1000
