@@ -46,7 +46,8 @@ def test_files_are_found():
 def test_library_needs_keras_and_numpy_only(path):
     # Inside a function.
     lazy = {
-        name: {"tensorflow"} for name in ("dropout.py", "gather.py", "once.py", "replicas.py", "rows.py", "values.py")
+        name: {"tensorflow"}
+        for name in ("dropout.py", "gather.py", "once.py", "replicas.py", "rows.py", "updates.py", "values.py")
     }
     lazy["determinism.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
     lazy["gradients.py"] = BACKENDS & {"tensorflow", "jax", "torch"}

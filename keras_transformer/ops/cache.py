@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 from keras import ops
 
-from keras_transformer.ops.sizes import keep_sizes, product, quotient, reshape, size, sizes, stacked
+from keras_transformer.ops.sizes import keep_sizes, product, quotient, reshape, size, sizes
+from keras_transformer.ops.updates import write_steps
 
 
 class KVCache(NamedTuple):
@@ -27,12 +28,7 @@ class BlockCache(NamedTuple):
 
 def write(cache: KVCache, key: Any, value: Any, index: Any) -> KVCache:
     """Writes the keys and values `[B * N, T, H]` of new steps at position `index` of the step axis."""
-    start = stacked(0, index, 0) if hasattr(key, "graph") else (0, index, 0)
-    return KVCache(*(keep_sizes(_updated(old, new, start), old) for old, new in zip(cache, (key, value))))
-
-
-def _updated(old, new, start):
-    return ops.slice_update(old, start, ops.cast(new, old.dtype))
+    return KVCache(*(keep_sizes(write_steps(old, new, index), old) for old, new in zip(cache, (key, value))))
 
 
 def check_writing(cache: KVCache, index: Any, query: Any, num_heads: int, attention_mask: Any) -> None:

@@ -11,6 +11,12 @@ SAMPLING = "tests/decoding/test_sampling.py"
 LANGUAGE = [
     Fault(
         "zoo/models/language_model.py",
+        'ops.ones((ops.shape(visible)[0], length), "bool")',
+        'ops.zeros((ops.shape(visible)[0], length), "bool")',
+        "tests/zoo/models/test_language_model.py",
+    ),
+    Fault(
+        "zoo/models/language_model.py",
         "[None, :] > steps[:, None] - window",
         "[None, :] >= steps[:, None] - window",
         MODEL,

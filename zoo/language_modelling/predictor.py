@@ -173,8 +173,10 @@ class TextGenerator(Predictor):
             row[width - len(ids) :] = ids
         room = -(-length // _CHUNK) * _CHUNK
         uniforms = np.pad(uniforms, [(0, room - length), (0, fill)])
-        tokens, *state = self.compiled(self._begin, length=room)(prompts)
-        advance = self.compiled(self._advance, penalty=options.repetition_penalty, **options.sampling())
+        grows = not self.few_shapes  # A step computes with all steps that there is room for.
+        tokens, *state = self.compiled(self._begin, length=0 if grows else room)(prompts)
+        penalty = options.repetition_penalty
+        advance = self.compiled(self._advance, penalty=penalty, grows=grows, **options.sampling())
         for first in range(0, room, _CHUNK):
             index = np.array(first, "int32")
             found, *state = advance(tokens, index, uniforms[first : first + _CHUNK], *state)
@@ -187,9 +189,11 @@ class TextGenerator(Predictor):
         seen = self.model.occurring_tokens(prompts[:, :-1])
         return [last, seen, *keras.tree.flatten(state.tensors)]
 
-    def _advance(self, tokens, index, uniforms, seen, *flat, penalty, **options):
+    def _advance(self, tokens, index, uniforms, seen, *flat, penalty, grows, **options):
         """Samples `[B, k]` tokens; returns them, and what `_begin` returns after the first."""
         state = self._state(flat)
+        if grows:
+            state = self.model.make_room(state, _CHUNK)
         step, never = self.model.step_function(self.max_tokens), self.never
         if penalty != 1:
             step, state = with_repetition_penalty(step, state, penalty, seen)

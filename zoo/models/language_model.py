@@ -140,6 +140,13 @@ class LanguageModel(ConfiguredModel):
         _, caches = self._run(before, first, 0, visible, caches, window)
         return PerSentence((caches, visible, first, steps - 1 + 0 * first)), token_ids[:, -1]
 
+    def make_room(self, state: PerSentence, length: Any) -> PerSentence:
+        """Returns a state with room for `length` more tokens."""
+        caches, visible, *others = state.tensors
+        caches = keras.tree.map_structure(lambda cache: ops.pad(cache, ((0, 0), (0, length), (0, 0))), caches)
+        visible = ops.concatenate([visible, ops.ones((ops.shape(visible)[0], length), "bool")], axis=1)
+        return PerSentence((caches, visible, *others))
+
     def step_function(self, window: int):
         """Returns the function `(ids [B], state, index) -> (logits [B, V], state)` that a search calls.
 

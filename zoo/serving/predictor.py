@@ -11,6 +11,7 @@ from typing import Any
 
 import keras
 
+from keras_transformer.ops.updates import updates_in_place
 from zoo.config_values import from_dict, to_dict
 from zoo.corpora.batching import Batch, Corpus, next_power_of_two
 from zoo.corpora.labelled_corpus import NO_LABEL, split_labels
@@ -186,7 +187,8 @@ class Predictor:
         with new_folder(folder) as part:
             service = self._make_service(limits, **options)
             try:
-                tf.saved_model.save(service, str(part), signatures=service.signatures())
+                with updates_in_place():
+                    tf.saved_model.save(service, str(part), signatures=service.signatures())
             except tf.errors.OpError as error:
                 raise OSError(errno.EIO, error.message) from error
             try:

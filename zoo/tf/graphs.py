@@ -1,10 +1,12 @@
 """Compilation to TensorFlow graphs."""
 
+import contextlib
 import threading
 from collections.abc import Callable
 
 import tensorflow as tf
 
+from keras_transformer.ops.updates import updates_in_place
 from zoo.tf.xla_cache import persistent_cache
 
 _tracing = threading.RLock()  # Keras layers must not be called by several threads at a time.
@@ -22,7 +24,7 @@ def graph_function(function: Callable, jit_compile: bool = False) -> Callable:
         shapes = [tensor.shape if jit_compile else [None] * tensor.shape.rank for tensor in tensors]
         specs = tuple(tf.TensorSpec(shape, tensor.dtype) for shape, tensor in zip(shapes, tensors))
         if specs not in graphs:
-            with _tracing:
+            with _tracing, contextlib.nullcontext() if jit_compile else updates_in_place():
                 if specs not in graphs:
                     graph = tf.function(function, input_signature=specs, jit_compile=jit_compile, autograph=False)
                     concrete = graph.get_concrete_function()

@@ -1,0 +1,57 @@
+"""Writing to a part of a tensor, in place where a TensorFlow graph allows it."""
+
+import contextlib
+import contextvars
+from collections.abc import Iterator
+from typing import Any
+
+from keras import ops
+
+from keras_transformer.ops.once import once
+from keras_transformer.ops.sizes import size, stacked
+
+_in_place = contextvars.ContextVar("keras_transformer_updates_in_place", default=False)
+
+
+@contextlib.contextmanager
+def updates_in_place() -> Iterator[None]:
+    """Lets `write_steps` use TensorFlow's own operation in graphs that are traced inside, instead of one of XLA's.
+
+    XLA's copies the whole tensor and compiles a program for each shape; TensorFlow's writes in place if nothing else
+    reads the tensor, but functions with `jit_compile=True` that call a graph traced here cannot be compiled. Those that
+    are traced inside can: they get XLA's operation.
+    """
+    token = _in_place.set(True)
+    try:
+        yield
+    finally:
+        _in_place.reset(token)
+
+
+def write_steps(x: Any, new: Any, start: Any) -> Any:
+    """Returns `x` `[R, S, H]` with `new` `[R, T, H]` from step `start` on."""
+    new = ops.cast(new, x.dtype)
+    if not hasattr(new, "graph"):
+        return ops.slice_update(x, (0, start, 0), new)
+    if not _in_place.get() or _compiled_by_xla(new.graph):
+        return ops.slice_update(x, stacked(0, start, 0), new)
+    import tensorflow as tf
+
+    whole = 0b101  # The first and the last axis.
+    begin, end, strides = stacked(0, start, 0), stacked(0, _end(start, size(new, 1)), 0), stacked(1, 1, 1)
+    outputs = tf.raw_ops.TensorStridedSliceUpdate(
+        input=x, begin=begin, end=end, strides=strides, value=new, begin_mask=whole, end_mask=whole
+    )
+    outputs.set_shape(x.shape)
+    return outputs
+
+
+@once
+def _end(start, steps):
+    return start + steps
+
+
+def _compiled_by_xla(graph):
+    from tensorflow.python.ops import control_flow_util  # TensorFlow's own loops ask it, too.
+
+    return control_flow_util.GraphOrParentsInXlaContext(graph)

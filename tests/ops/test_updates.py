@@ -1,0 +1,81 @@
+"""Writing steps: the result of NumPy's assignment, by an operation of TensorFlow's where that is asked for."""
+
+import numpy as np
+import pytest
+from keras import ops
+from layer_checks import tensorflow_only
+
+from keras_transformer.ops.updates import updates_in_place, write_steps
+
+OLD, NEW = np.arange(30, dtype="float32").reshape(2, 5, 3), -np.ones((2, 2, 3), "float32")
+SPECS = ([None, None, 3], "float32"), ([None, None, 3], "float32"), ([], "int32")
+OWN, OF_XLA = "TensorStridedSliceUpdate", "XlaDynamicUpdateSlice"
+
+
+def expected(start):
+    changed = OLD.copy()
+    changed[:, start : start + 2] = NEW
+    return changed
+
+
+def traced(function, **options):
+    import tensorflow as tf
+
+    signature = [tf.TensorSpec(*spec) for spec in SPECS]
+    return tf.function(function, input_signature=signature, autograph=False, **options).get_concrete_function()
+
+
+def kinds(graph):
+    return {node.op for node in graph.as_graph_def().node}
+
+
+@pytest.mark.parametrize("start", [0, 1, 3])
+def test_written_steps_replace_others(start):
+    np.testing.assert_array_equal(write_steps(ops.convert_to_tensor(OLD), NEW, start), expected(start))
+
+
+@tensorflow_only
+@pytest.mark.parametrize("start", [0, 1, 3])
+@pytest.mark.parametrize("in_place", [False, True])
+def test_graphs_write_the_same(start, in_place):
+    """What else reads the tensor reads its old values."""
+
+    def run(old, new, start):
+        return old * 1, write_steps(old, new, start), old + 0
+
+    if in_place:
+        with updates_in_place():
+            function = traced(run)
+    else:
+        function = traced(run)
+    assert ((OWN in kinds(function.graph)), (OF_XLA in kinds(function.graph))) == (in_place, not in_place)
+    before, after, behind = function(OLD, NEW, start)
+    np.testing.assert_array_equal(after, expected(start))
+    np.testing.assert_array_equal(before, OLD)
+    np.testing.assert_array_equal(behind, OLD)
+
+
+@tensorflow_only
+def test_steps_written_in_a_loop():
+    def run(old, new, count):
+        body = lambda i, x: (i + 1, write_steps(x, new + ops.sum(x[:, :1, :1]), i))  # noqa: E731
+        return ops.while_loop(lambda i, x: i < count, body, (0, old))[1]
+
+    with updates_in_place():
+        function = traced(run)
+    changed = OLD.copy()
+    for i in range(4):
+        changed[:, i : i + 2] = NEW + changed[:, :1, :1].sum()
+    np.testing.assert_array_equal(function(OLD, NEW, 4), changed)
+
+
+@tensorflow_only
+def test_what_xla_compiles_has_its_operation():
+    """TensorFlow's own needs places that are known when XLA compiles, as those of a loop are not."""
+    import tensorflow as tf
+
+    with updates_in_place():
+        inner = traced(write_steps, jit_compile=True)
+        outer = traced(lambda *arguments: tf.function(write_steps, jit_compile=True)(*arguments))
+    for function in (inner, outer):
+        np.testing.assert_array_equal(function(OLD, NEW, 2), expected(2))
