@@ -55,27 +55,23 @@ def test_graphs_write_the_same(start, in_place):
     np.testing.assert_array_equal(behind, OLD)
 
 
+def write_in_a_loop(old, new, count):
+    body = lambda i, x: (i + 1, write_steps(x, new + ops.sum(x[:, :1, :1]), i))  # noqa: E731
+    return ops.while_loop(lambda i, x: i < count, body, (0, old))[1]
+
+
 @tensorflow_only
-def test_steps_written_in_a_loop():
-    def run(old, new, count):
-        body = lambda i, x: (i + 1, write_steps(x, new + ops.sum(x[:, :1, :1]), i))  # noqa: E731
-        return ops.while_loop(lambda i, x: i < count, body, (0, old))[1]
+@pytest.mark.parametrize("compiled", ["not", "whole", "inside"])
+def test_steps_written_in_a_loop(compiled):
+    """TensorFlow's own operation needs places that are known when XLA compiles, as those of a loop are not."""
+    import tensorflow as tf
+
+    def part(*arguments):
+        return tf.function(write_in_a_loop, jit_compile=True, autograph=False)(*arguments)
 
     with updates_in_place():
-        function = traced(run)
+        function = traced(part if compiled == "inside" else write_in_a_loop, jit_compile=compiled == "whole")
     changed = OLD.copy()
     for i in range(4):
         changed[:, i : i + 2] = NEW + changed[:, :1, :1].sum()
     np.testing.assert_array_equal(function(OLD, NEW, 4), changed)
-
-
-@tensorflow_only
-def test_what_xla_compiles_has_its_operation():
-    """TensorFlow's own needs places that are known when XLA compiles, as those of a loop are not."""
-    import tensorflow as tf
-
-    with updates_in_place():
-        inner = traced(write_steps, jit_compile=True)
-        outer = traced(lambda *arguments: tf.function(write_steps, jit_compile=True)(*arguments))
-    for function in (inner, outer):
-        np.testing.assert_array_equal(function(OLD, NEW, 2), expected(2))
