@@ -1,4 +1,4 @@
-"""Classifiers and taggers of BERT and DistilBERT beside transformers with torch, random weights at the real sizes.
+"""Classifiers and taggers of BERT, DistilBERT and RoBERTa beside transformers with torch, random weights, real sizes.
 
     KERAS_BACKEND=torch python tests/long/heads_beside_transformers.py
 
@@ -12,12 +12,14 @@ import sys
 import tempfile
 
 import numpy as np
+import tokenizers
 import torch
 import transformers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
 
 import zoo
+from zoo.conversion.from_bert import load_bert
 from zoo.conversion.to_hugging_face import write_hugging_face
 
 TEXTS = [
@@ -29,10 +31,12 @@ TEXTS = [
     "I didn't say so!",
 ]
 WORDS = [text.split() for text in TEXTS if 0 < len(text) < 100]
+PAIRS = [*zip(TEXTS, reversed(TEXTS))]
 LABELS = {0: "bad", 1: "fair", 2: "good"}
 CONFIGS = {
     "Bert": transformers.BertConfig,
     "DistilBert": transformers.DistilBertConfig,
+    "Roberta": transformers.RobertaConfig,
 }
 
 
@@ -46,34 +50,57 @@ def main():
             for end, compare in (("Sequence", compare_classifier), ("Token", compare_tagger)):
                 folder = make(pathlib.Path(parent) / f"{family}{end}", family, f"{family}For{end}Classification")
                 results += compare(folder)
+        results += [] if options.folder else compare_classifier(pathlib.Path(parent) / "BertSequence", PAIRS)
     for what, passed in results:
         print(f"{'ok  ' if passed else 'FAIL'} {what}")
     return not all(passed for _, passed in results)
 
 
 def make(folder, family, architecture):
-    """Writes a model with random weights, large enough that its outputs differ, and the vocabulary of MiniLM."""
+    """Writes a model with random weights, large enough that its outputs differ, and a vocabulary."""
     torch.manual_seed(1)
-    encoder = zoo.load("encoder/minilm")
-    write_hugging_face(encoder, folder)
-    (folder / "model.safetensors").unlink()
-    config = CONFIGS[family](vocab_size=encoder.tokenizer.vocabulary_size, id2label=LABELS, initializer_range=0.05)
-    getattr(transformers, architecture)(config).save_pretrained(folder)
+    settings = {"id2label": LABELS, "initializer_range": 0.05}
+    if family == "Roberta":
+        settings |= {"vocab_size": write_byte_pairs(folder), "max_position_embeddings": 514, "type_vocab_size": 1}
+    else:
+        encoder = zoo.load("encoder/minilm")
+        write_hugging_face(encoder, folder)
+        (folder / "model.safetensors").unlink()
+        settings["vocab_size"] = encoder.tokenizer.vocabulary_size
+    getattr(transformers, architecture)(CONFIGS[family](**settings)).save_pretrained(folder)
     return folder
 
 
-def compare_classifier(folder):
+def write_byte_pairs(folder):
+    """Writes byte pairs that are learned from this file; returns their number."""
+    folder.mkdir()
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    trained = tokenizers.ByteLevelBPETokenizer()
+    lines = pathlib.Path(__file__).read_text("utf-8").splitlines()
+    trained.train_from_iterator(lines, vocab_size=1000, special_tokens=special, show_progress=False)
+    trained.save_model(str(folder))
+    tokenizer = transformers.RobertaTokenizer.from_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return len(tokenizer)
+
+
+def compare_classifier(folder, texts=TEXTS):
     """Yields what is compared, and whether it is the same."""
-    ours, theirs = zoo.load(folder), transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    pairs = texts is PAIRS
+    ours = load_bert(folder, pairs=True) if pairs else zoo.load(folder)
+    theirs = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
-    batch = tokenizer(TEXTS, return_tensors="pt", padding=True, truncation=True, max_length=ours.max_tokens)
+    columns = map(list, zip(*texts)) if pairs else [texts]
+    batch = tokenizer(*columns, return_tensors="pt", padding=True, truncation=True, max_length=ours.max_tokens)
     with torch.no_grad():
         expected = theirs(**batch).logits.softmax(-1).numpy()
-    ids, found = ours.rows(TEXTS)[0], ours.probabilities(TEXTS)
+    ids, found = ours.rows(texts)[0], ours.probabilities(texts)
+    numbers = tokenizer.convert_tokens_to_ids([*ours.tokenizer.pieces])
+    rows = [[numbers[i] for i in row] for row in np.split(ids.ids, ids.offsets[1:-1])]
     real = [row[mask > 0].tolist() for row, mask in zip(batch.input_ids.numpy(), batch.attention_mask.numpy())]
     error = np.abs(found - expected).max()
-    name = type(theirs).__name__
-    yield f"{name}: ids of {len(TEXTS)} texts", [row.tolist() for row in np.split(ids.ids, ids.offsets[1:-1])] == real
+    name = type(theirs).__name__ + " of pairs" * pairs
+    yield f"{name}: ids of {len(texts)} texts", rows == real
     spread = np.ptp(expected, axis=0).max()
     yield f"{name}: probabilities, which differ by {spread:.2f}, largest difference {error:.1e}", error < 1e-4 < spread
 
@@ -81,7 +108,8 @@ def compare_classifier(folder):
 def compare_tagger(folder):
     """Yields what is compared, and whether it is the same."""
     ours, theirs = zoo.load(folder), transformers.AutoModelForTokenClassification.from_pretrained(folder).eval()
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, use_fast=True)
+    spaces = {"add_prefix_space": True} if theirs.config.model_type == "roberta" else {}
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, use_fast=True, **spaces)
     errors = []
     for words, found in zip(WORDS, ours.probabilities(WORDS)):
         batch = tokenizer([words], is_split_into_words=True, return_tensors="pt")
