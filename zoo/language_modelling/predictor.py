@@ -17,7 +17,7 @@ from zoo.corpora.packed_corpus import PackedCorpus
 from zoo.language_modelling.generation import GenerationOptions, GrowingText
 from zoo.language_modelling.scoring import scored_windows
 from zoo.models.language_model import LanguageModel
-from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress, raise_mismatch
+from zoo.serving.predictor import Predictor, Progress, raise_mismatch
 from zoo.text.checks import check_texts
 from zoo.text.vocabularies import Vocabulary
 
@@ -108,7 +108,7 @@ class TextGenerator(Predictor):
         inputs, labels = scored_windows(self.encode_documents(texts), width, stride or max(1, width // 2))
         found = [None] * len(inputs.lengths)
         for chunk in length_sorted_chunks(inputs.lengths, min(_SCORED, _LOGITS // self.model.config.vocabulary_size)):
-            steps = self.rounded(int(inputs.lengths[chunk].max()), MIN_WIDTH)
+            steps = self.rounded_width(int(inputs.lengths[chunk].max()))
             wanted = labels.padded(chunk, steps, NO_LABEL)
             values = self.compiled(self._log_probs)(inputs.padded(chunk, steps), np.maximum(wanted, 0))
             values = ops.convert_to_numpy(values)
@@ -166,7 +166,7 @@ class TextGenerator(Predictor):
     def _chunks(self, rows, uniforms, options):
         """Yields the next tokens of all rows, int `[B, k]`, for uniforms `[L, B]`."""
         length, count = len(uniforms), len(rows)
-        width = self.rounded(max(2, *map(len, rows)), MIN_WIDTH)
+        width = self.rounded_width(max(2, *map(len, rows)))
         fill = self.rounded(count) - count
         prompts = np.zeros((count + fill, width), "int32")
         for row, ids in zip(prompts, [*rows, *[rows[0]] * fill]):

@@ -10,7 +10,7 @@ from keras import ops
 
 from zoo.corpora.batching import length_sorted_chunks, original_order
 from zoo.corpora.token_rows import TokenRows, append_rows
-from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress, raise_mismatch
+from zoo.serving.predictor import Predictor, Progress, raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
@@ -81,9 +81,9 @@ class EncoderPredictor(Predictor):
         self, function: Callable, rows: Mapping[str, TokenRows], progress: Progress = None
     ) -> Iterator[tuple[np.ndarray, Any]]:
         """Yields (numbers of rows, outputs of a function of their `inputs`, compiled) in chunks of similar lengths."""
-        lengths = [self.rounded(length, MIN_WIDTH) for length in rows["token_ids"].lengths.tolist()]
+        lengths = [self.rounded_width(length) for length in rows["token_ids"].lengths.tolist()]
         for chunk in length_sorted_chunks(lengths, self.batch_tokens):
-            widths = [self.rounded(int(rows[name].lengths[chunk].max()), MIN_WIDTH) for name in self.inputs]
+            widths = [self.rounded_width(int(rows[name].lengths[chunk].max())) for name in self.inputs]
             fill = self.rounded(len(chunk)) - len(chunk)
             arrays = [append_rows(rows[name].padded(chunk, n), fill) for name, n in zip(self.inputs, widths)]
             found = keras.tree.map_structure(ops.convert_to_numpy, self.compiled(function)(*arrays))

@@ -105,6 +105,11 @@ class Predictor:
         """Rounds a size up to a power of two, at least `least`, where each shape is compiled separately."""
         return next_power_of_two(max(least, size)) if self.few_shapes else size
 
+    def rounded_width(self, length: int) -> int:
+        """Rounds a number of steps up as `rounded` does, but not beyond the positions of the model."""
+        width, limit = self.rounded(length, MIN_WIDTH), getattr(self.model.config, "max_positions", 0)
+        return min(width, max(length, limit)) if limit else width
+
     @property
     def few_shapes(self) -> bool:
         """Whether each shape is compiled separately, so that there must be few."""

@@ -12,7 +12,7 @@ from zoo.corpora.token_rows import TokenRows
 from zoo.models.encoder_model import EncoderModel
 from zoo.models.text_encoder import masked_mean
 from zoo.serving.encoder_predictor import PROBES
-from zoo.serving.predictor import MIN_WIDTH, Predictor, raise_mismatch
+from zoo.serving.predictor import Predictor, raise_mismatch
 from zoo.storage.checkpoints import Checkpoint
 from zoo.text.checks import check_texts
 from zoo.text.vocabularies import Vocabulary
@@ -51,10 +51,10 @@ class SentenceEncoder(Predictor):
             ValueError: If `texts` is not a list of strings.
         """
         tokens = self.rows(texts)
-        lengths = [self.rounded(length, MIN_WIDTH) for length in tokens.lengths.tolist()]
+        lengths = [self.rounded_width(length) for length in tokens.lengths.tolist()]
         found, chunks = [], length_sorted_chunks(lengths, batch_tokens)
         for chunk in chunks:
-            rows = tokens.padded(chunk, self.rounded(int(tokens.lengths[chunk[0]]), MIN_WIDTH))
+            rows = tokens.padded(chunk, self.rounded_width(int(tokens.lengths[chunk[0]])))
             found.append(ops.convert_to_numpy(self.compiled(self.mean_vectors)(rows)))
         return np.array(original_order(chunks, found), "float32").reshape(len(lengths), self.model.config.hidden_dim)
 

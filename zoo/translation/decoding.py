@@ -42,7 +42,7 @@ def decode_texts(
         progress(len(flat) - len(searched))
     hidden = [hide(flat[i]) if translator.placeholders else (flat[i], []) for i in searched]
     rows = translator.tokenizer.encode([text for text, _ in hidden])
-    lengths = [translator.rounded(len(row) + 1, MIN_WIDTH) for row in rows]
+    lengths = [translator.rounded_width(len(row) + 1) for row in rows]
     chunks = length_sorted_chunks(lengths, translator.batch_tokens // num_beams)
     results = []
     for chunk in chunks:
