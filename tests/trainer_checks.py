@@ -125,12 +125,12 @@ def assert_same(arrays, others):
         np.testing.assert_array_equal(array, others[name], err_msg=name)
 
 
-def assert_close(arrays, others):
+def assert_close(arrays, others, tolerance=1e-5):
     assert arrays.keys() == others.keys()
     for name, array in arrays.items():
         if "key_dense/bias" in name:  # No softmax depends on it: its gradient is noise, which Adam makes large.
             continue
-        np.testing.assert_allclose(array, others[name], rtol=0, atol=1e-5, err_msg=name)
+        np.testing.assert_allclose(array, others[name], rtol=0, atol=tolerance, err_msg=name)
 
 
 def corpus():

@@ -97,7 +97,7 @@ def test_augmented_pairs_and_dropped_merges_are_the_same(corpus, tokenizer, tmp_
 
     (one, losses), (several, found) = trained("one"), trained("several", mirrored())
     np.testing.assert_allclose(found, losses, rtol=1e-4)
-    assert_close(several, one)
+    assert_close(several, one, tolerance=2e-4)  # The learning rate is 0.25; rare pieces have gradients near 0.
 
 
 def test_xla_under_a_strategy_is_refused(tmp_path):
