@@ -1,6 +1,6 @@
 #!/bin/sh
 # What R-Drop, moving averages, ensembles, distillation and further texts of one language give a translator of 10,000
-# pairs: the table in docs/robust-translators.md, in about three hours on two CPU cores. Run again, it goes on.
+# pairs: the table in docs/robust-translators.md, in about four hours on two CPU cores. Run again, it goes on.
 #
 #     export KERAS_TRANSFORMER_DATA=...   # holds translation/multi30k/tok/*.lc.norm.tok.{en,de}.gz
 #     sh examples/more_from_the_same_data.sh
