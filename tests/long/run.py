@@ -53,6 +53,9 @@ CHECKS = {
     "kills": Check("kill_checks.py", "--kills 50", "--kills 3"),
     "workers, TensorFlow": Check("worker_checks.py", "--backend tensorflow", corpus="translation/multi30k"),
     "workers, JAX": Check("worker_checks.py", "--backend jax", corpus="translation/multi30k"),
+    "shipped scores": Check(
+        "shipped_scores.py", short="classification/trec-small", corpus="translation/tatoeba_eng_deu"
+    ),
     "first hour": Check("first_hour.py", short="--only list"),
     "hostile texts": Check("hostile_checks.py", short=SHORT_TEXTS),
     "hostile corpora": Check("hostile_corpus_checks.py", short=SHORT_TEXTS),
