@@ -54,7 +54,10 @@ def run_list(options) -> None:
 def run_show(options) -> None:
     """Prints the card of a checkpoint: data, licence, scores, recipe, labels, hashes of the files."""
     folder = zoo.checkpoints.find(options.name)
-    card = {**zoo.checkpoints.read_card(folder), "settings": zoo.checkpoints.read_settings(folder)}
+    settings = zoo.checkpoints.read_settings(folder)
+    if words := settings.get("known_words"):
+        settings["known_words"] = f"{len(words.split()):,} words"
+    card = {**zoo.checkpoints.read_card(folder), "settings": settings}
     first = {key: card[key] for key in FIRST_SHOWN if key in card}
     table = rich.table.Table.grid(rich.table.Column(no_wrap=True), rich.table.Column(overflow="fold"), padding=(0, 2))
     for name, value in _card_rows({**first, **card}):

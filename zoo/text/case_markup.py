@@ -19,15 +19,16 @@ BEGIN_PIECE = "\u2581" + BEGIN  # The marker has a space of its own, so that the
 
 # Letters that are the same again after conversion to small letters and back.
 _LETTERS = map(chr, (*range(0x41, 0x250), *range(0x400, 0x530)))
-_UPPER = "".join(c for c in _LETTERS if c.isupper() and len(c.lower()) == 1 and c.lower().upper() == c) + "\u1e9e"
+UPPER = "".join(c for c in _LETTERS if c.isupper() and len(c.lower()) == 1 and c.lower().upper() == c) + "\u1e9e"
+"""Capitals, as the inside of a character class."""
 SHARP_S = "\xdf", "\u1e9e"  # Small and capital; Unicode's capitals of the small one are SS.
 _BETWEEN = "[ !-@\\[-`{-~\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2027\u2030-\u205e]"
-_RUN = f"[{_UPPER}]{{2,}}(?:{_BETWEEN}+[{_UPPER}]+)*"
+_RUN = f"[{UPPER}]{{2,}}(?:{_BETWEEN}+[{UPPER}]+)*"
 
 # Replacements in order; then what matches `MARKED` is converted to small letters.
 REPLACEMENTS = [
     (f"[{BEGIN}{END}{_CAPITAL_OF_WORD}]", "\ufffd"),
-    (f"([{_UPPER}][{LOWER}])", rf"{_CAPITAL_OF_WORD}\1"),
+    (f"([{UPPER}][{LOWER}])", rf"{_CAPITAL_OF_WORD}\1"),
     (f"( ?{_RUN})", rf" {BEGIN}\1{END}"),
     (rf"\A {BEGIN}([^ ])", rf"{BEGIN} \1"),
     (_CAPITAL_OF_WORD, ""),
@@ -38,7 +39,7 @@ ENCODED = rf"(?:\A{BEGIN} ?| ?{BEGIN})[^{BEGIN}{END}]*{END}?"
 MARKERS = rf"\A{BEGIN} ?| ?{BEGIN}|{END}"
 
 _REPLACEMENTS = [(re.compile(pattern), replacement) for pattern, replacement in REPLACEMENTS]
-_CHANGED = re.compile(f"[{_UPPER}]{{2}}|{REPLACEMENTS[0][0]}")
+_CHANGED = re.compile(f"[{UPPER}]{{2}}|{REPLACEMENTS[0][0]}")
 _MARKED, _ENCODED, _MARKERS = map(re.compile, (MARKED, ENCODED, MARKERS))
 
 

@@ -1,6 +1,7 @@
 """Checks of texts and labels that callers pass."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 def check_texts(texts: Sequence[str], name: str = "texts") -> list[str]:
@@ -25,6 +26,16 @@ def check_same_length(**lists: Sequence) -> None:
     if len(one) != len(other):
         raise ValueError(
             f"`{first}` and `{second}` must have the same length. Received: {len(one):,} and {len(other):,} elements."
+        )
+
+
+def check_vocabulary_size(config: Any, tokenizer: Any) -> None:
+    """Raises `ValueError` if a model and its vocabulary do not have the same size."""
+    if config.vocabulary_size != tokenizer.vocabulary_size:
+        raise ValueError(
+            "Model and vocabulary must have the same size. Received: "
+            f"model.config.vocabulary_size={config.vocabulary_size}, "
+            f"tokenizer.vocabulary_size={tokenizer.vocabulary_size}. Use those of the same training run."
         )
 
 

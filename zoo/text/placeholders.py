@@ -8,6 +8,7 @@ The regular expressions are read alike by Python, with ASCII word boundaries, an
 """
 
 import re
+from collections.abc import Callable
 
 from zoo.text.characters import SPACE, character_ranges
 
@@ -64,15 +65,22 @@ def hide(text: str) -> tuple[str, list[str]]:
 
     Beyond `MOST` such texts, the others stay. Placeholders that the text has already are lost.
     """
-    kept = []
+    return hide_matches(_RESERVED.sub(LOST, text), [], _KEPT)
+
+
+def hide_matches(
+    text: str, kept: list[str], pattern: re.Pattern, is_chosen: Callable[[str], bool] = bool
+) -> tuple[str, list[str]]:
+    """Replaces what matches and is chosen by further placeholders than those of `kept`; returns as `hide` does."""
+    kept = [*kept]
 
     def replace(found):
-        if len(kept) == MOST:
+        if len(kept) == MOST or not is_chosen(found[0]):
             return found[0]
         kept.append(found[0])
         return placeholder(len(kept) - 1)
 
-    return _KEPT.sub(replace, _RESERVED.sub(LOST, text)), kept
+    return pattern.sub(replace, text), kept
 
 
 def restore(text: str, kept: list[str]) -> str:

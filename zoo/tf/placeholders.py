@@ -12,9 +12,15 @@ def hide(texts: tf.Tensor) -> tuple[tf.Tensor, tf.RaggedTensor]:
     """Replaces what must be kept in strings `[B]`; returns the new texts, and what the placeholders stand for."""
     texts = tf.strings.regex_replace(texts, RESERVED, LOST)
     marked = tf.strings.regex_replace(texts, KEPT, rf"{BEGIN}\0{END}")
-    parts, chosen = _split(marked, f"{BEGIN}[^{END}]*{END}")
+    parts, chosen = split(marked, f"{BEGIN}[^{END}]*{END}")
     parts = parts.with_flat_values(tf.strings.regex_replace(parts.flat_values, f"[{BEGIN}{END}]", ""))
+    return hide_parts(parts, chosen, tf.zeros(parts.nrows(), tf.int32))
+
+
+def hide_parts(parts: tf.RaggedTensor, chosen: tf.Tensor, first: tf.Tensor) -> tuple[tf.Tensor, tf.RaggedTensor]:
+    """Replaces the chosen parts `[B, (P)]` of texts by placeholders with numbers from `first` `[B]`, as `hide` does."""
     number = tf.cumsum(parts.with_flat_values(tf.cast(chosen, tf.int32)), axis=1).flat_values - 1
+    number += tf.gather(first, parts.value_rowids())
     chosen &= number < MOST
     marks = tf.strings.unicode_encode((FIRST + tf.where(chosen, number, 0))[:, None], "UTF-8")
     hidden = parts.with_flat_values(tf.where(chosen, marks, parts.flat_values))
@@ -23,7 +29,7 @@ def hide(texts: tf.Tensor) -> tuple[tf.Tensor, tf.RaggedTensor]:
 
 def restore(texts: tf.Tensor, kept: tf.RaggedTensor) -> tf.Tensor:
     """Puts back into strings `[B]` what placeholders stand for; those that stand for nothing are removed."""
-    parts, chosen = _split(texts, PLACEHOLDERS)
+    parts, chosen = split(texts, PLACEHOLDERS)
     flat, rows = parts.flat_values, parts.value_rowids()
     codes = tf.strings.unicode_decode(tf.where(chosen, flat, chr(FIRST)), "UTF-8").flat_values
     number = tf.cast(codes - FIRST, rows.dtype)
@@ -33,7 +39,7 @@ def restore(texts: tf.Tensor, kept: tf.RaggedTensor) -> tf.Tensor:
     return tf.strings.reduce_join(parts.with_flat_values(tf.where(chosen, tf.where(known, values, ""), flat)), axis=-1)
 
 
-def _split(texts, pattern):
+def split(texts: tf.Tensor, pattern: str) -> tuple[tf.RaggedTensor, tf.Tensor]:
     """Splits strings `[B]` at what matches, as ragged parts `[B, (P)]`; returns also which of them match."""
     parts = tensorflow_text.regex_split(texts, pattern, keep_delim_regex_pattern=pattern)
     return parts, tf.strings.regex_full_match(parts.flat_values, pattern)

@@ -82,6 +82,7 @@ class TextService(TranslationService):
         longest_aligned: Maximum number of tokens of texts and translations that are aligned.
         sentences: Whether the sentences of a line are separate segments.
         placeholders: Whether placeholders stand for addresses and codes; see `zoo.text.placeholders`.
+        known_words: Words of the corpus, by which it knows unseen names; see `zoo.text.known_words`.
     """
 
     def __init__(
@@ -94,11 +95,17 @@ class TextService(TranslationService):
         longest_aligned: int = 0,
         sentences: bool = True,
         placeholders: bool = False,
+        known_words: str = "",
     ):
         super().__init__(*args)
         self._longest_aligned, self._placeholders = longest_aligned, placeholders
         self._tokenizer, self._weights_of = tokenizer, weights_of
         self._max_source_tokens, self._chunk_tokens, self._sentences = max_source_tokens, chunk_tokens, sentences
+        self._known = None
+        if known_words:
+            from zoo.tf.known_words import KnownWords
+
+            self._known = KnownWords(known_words)
 
     @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="text")], autograph=False)
     def translate(self, text):
@@ -131,11 +138,15 @@ class TextService(TranslationService):
         """Translates segments `[S]`: distinct texts `[S, K]`, the number of each `[S]`, and scores `[S, K]`."""
         copied = tf.strings.regex_full_match(segments, COPIED)
         sources, kept = tf.boolean_mask(segments, ~copied), None
+        hidden = sources
         if self._placeholders:
             from zoo.tf.placeholders import hide, restore
 
-            sources, kept = hide(sources)
-        found = self._decoded(check, self._tokenizer.source_ids(sources))
+            hidden, kept = hide(sources)
+        if self._known is not None:
+            numbers, with_names, names = self._known.hide_unseen_names(hidden, kept)
+            hidden, kept = tf.concat([hidden, with_names], 0), tf.concat([kept, names], 0)
+        found = self._decoded(check, self._tokenizer.source_ids(hidden))
         ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))
         texts = self._tokenizer.decode(ids)
         if kept is not None:
@@ -146,6 +157,9 @@ class TextService(TranslationService):
         available = self._num_searched - tf.math.count_nonzero(again, axis=1, dtype=tf.int32)
         order = tf.argsort(tf.cast(again, tf.int32), stable=True)
         texts, scores = (tf.gather(values, order, batch_dims=1) for values in (texts, found.scores))
+        if self._known is not None:
+            chosen = self._known.choose(sources, numbers, texts[:, 0], scores[:, 0])
+            texts, scores, available = (tf.gather(values, chosen) for values in (texts, scores, available))
         searched = tf.where(~copied)
         copies = tf.repeat(segments[:, None], self._num_searched, axis=1)
         return (

@@ -11,7 +11,8 @@ from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, origin
 from zoo.serving.predictor import MIN_WIDTH, Progress
 from zoo.text.checks import check_texts
 from zoo.text.copied import is_copied
-from zoo.text.placeholders import hide, restore
+from zoo.text.known_words import WORDS, KnownWords
+from zoo.text.placeholders import hide, hide_matches, restore
 from zoo.translation.segments import Translation, join_segments, split_texts
 
 
@@ -21,7 +22,8 @@ def decode_texts(
     """Runs a search for texts, which are split into segments, in chunks of similar lengths.
 
     Segments without words, such as a lone address, are their own translation. Placeholders stand for addresses and
-    codes inside of others, if the translator knows them.
+    codes inside of others, if the translator knows them. Segments with names that are not in `translator.known_words`
+    are also translated with placeholders for these; see `zoo.text.known_words`.
 
     Args:
         translator: A `zoo.translation.predictor.Translator`.
@@ -41,6 +43,9 @@ def decode_texts(
     if progress is not None and len(searched) < len(flat):
         progress(len(flat) - len(searched))
     hidden = [hide(flat[i]) if translator.placeholders else (flat[i], []) for i in searched]
+    known = KnownWords.of(translator.known_words) if translator.known_words else None
+    again, with_names = hide_unseen_names(hidden, known) if known else ([], [])
+    hidden += with_names
     rows = translator.tokenizer.encode([text for text, _ in hidden])
     lengths = [translator.rounded_width(len(row) + 1) for row in rows]
     chunks = length_sorted_chunks(lengths, translator.batch_tokens // num_beams)
@@ -48,11 +53,18 @@ def decode_texts(
     for chunk in chunks:
         results.append(_decode_chunk(translator, [rows[i] for i in chunk], search))
         if progress is not None:
-            progress(len(chunk))
-    for i, (_, kept), found in zip(searched, hidden, original_order(chunks, results)):
-        if translator.placeholders:
-            found = [option._replace(text=restore(option.text, kept)) for option in found]
-        candidates[i] = _distinct(found)
+            progress(sum(i < len(searched) for i in chunk))
+    found = original_order(chunks, results)
+    if translator.placeholders:
+        found = [
+            [option._replace(text=restore(option.text, kept)) for option in options]
+            for options, (_, kept) in zip(found, hidden)
+        ]
+    for number, options in zip(again, found[len(searched) :]):
+        if known.prefers_kept(flat[searched[number]], found[number][0], options[0]):
+            found[number] = options
+    for i, options in zip(searched, found):
+        candidates[i] = _distinct(options)
     remaining = iter(candidates)
     return [join_segments(parts, [next(remaining) for _ in parts], Translation) for parts in segments]
 
@@ -63,6 +75,15 @@ def pad_search_inputs(source: np.ndarray, limits: np.ndarray) -> tuple[np.ndarra
     more_rows = next_power_of_two(rows) - rows
     more_steps = next_power_of_two(max(MIN_WIDTH, width)) - width
     return np.pad(source, ((0, more_rows), (0, more_steps))), np.pad(limits, (0, more_rows), constant_values=1)
+
+
+def hide_unseen_names(
+    hidden: Sequence[tuple[str, list[str]]], known: KnownWords
+) -> tuple[list[int], list[tuple[str, list[str]]]]:
+    """Returns the numbers of texts from `hide` that have unseen names, and these texts with placeholders for them."""
+    changed = ((text, hide_matches(text, kept, WORDS, known.is_unseen_name)) for text, kept in hidden)
+    again = [(number, new) for number, (text, new) in enumerate(changed) if new[0] != text]
+    return [number for number, _ in again], [new for _, new in again]
 
 
 def _distinct(found):

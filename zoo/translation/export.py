@@ -15,7 +15,14 @@ from zoo.translation.searches import searched
 _BLEU_TOLERANCE = 0.1  # Rounding may change the order of hypotheses with equal scores.
 _COMPILED_WIDTHS = 16, 32, 64  # Positions; longer texts are rare, and gain less.
 _TEXTS_PER_CALL = 16  # Of scored texts, if calls have a time limit.
-_PROBES = ["", "Where is my hat?", "A man is sleeping.", "Two dogs run.\n\nIt is late. We go home.", "xyzzy 🙂 ❤"]
+_PROBES = [
+    "",
+    "Where is my hat?",
+    "A man is sleeping.",
+    "Two dogs run.\n\nIt is late. We go home.",
+    "xyzzy 🙂 ❤",
+    "Ask Quiltrude.",
+]
 
 
 def translation_service(
@@ -46,6 +53,7 @@ def translation_service(
         max_source_tokens=translator.max_source_tokens,
         sentences=translator.split_sentences,
         placeholders=translator.placeholders,
+        known_words=translator.known_words,
         chunk_tokens=max(1, translator.batch_tokens // search["beam_size"]),
         weights_of=translator.attention() if alignments else None,
         longest_aligned=alignment.MAX_ALIGNED_TOKENS,

@@ -15,7 +15,8 @@ from zoo.corpora.batching import source_batch, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus, teacher_forced
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
-from zoo.text.checks import check_same_length, check_texts
+from zoo.text.checks import check_same_length, check_texts, check_vocabulary_size
+from zoo.text.known_words import check_known_words
 from zoo.text.placeholders import hide_pair
 from zoo.text.vocabularies import Vocabulary
 from zoo.translation.alignment import Alignment, AlignmentHeads, align_words, attention_function, check_heads
@@ -42,6 +43,8 @@ class Translator(Predictor):
             twice as often as in the source is always allowed. 0 for no limit.
         placeholders: Whether the model reads placeholders for addresses and codes; see `zoo.text.placeholders`. Of
             the hypotheses of a beam, those come first that lose the fewest digits and placeholders of their text.
+        known_words: Words of the training corpus, separated by spaces: placeholders keep names that are not among them,
+            see `zoo.text.known_words`. An attribute. "" for no such names.
         alignment_heads: As for `zoo.translation.alignment.attention_function`.
     """
 
@@ -49,7 +52,7 @@ class Translator(Predictor):
     searched_with = "beam_size", "length_penalty"
     settings = (
         *("max_source_tokens", "split_sentences", "placeholders", "alignment_heads", "max_extra_tokens", "max_repeats"),
-        *searched_with,
+        *("known_words", *searched_with),
     )
     split, pad_label, pad_inputs = staticmethod(teacher_forced), PAD_ID, staticmethod(pad_search_inputs)
 
@@ -68,21 +71,17 @@ class Translator(Predictor):
         max_repeats: int = 4,
         placeholders: bool = False,
         alignment_heads: AlignmentHeads = (),
+        known_words: str = "",
     ):
-        if model.config.vocabulary_size != tokenizer.vocabulary_size:
-            raise ValueError(
-                "Model and vocabulary must have the same size. Received: "
-                f"model.config.vocabulary_size={model.config.vocabulary_size}, "
-                f"tokenizer.vocabulary_size={tokenizer.vocabulary_size}. Use those of the same training run."
-            )
+        check_vocabulary_size(model.config, tokenizer)
         super().__init__(model, tokenizer, card)
         if jit_compile not in (True, False, "auto"):
             raise ValueError(f"`jit_compile` must be True, False or 'auto'. Received: jit_compile={jit_compile!r}.")
         self.max_source_tokens, self.batch_tokens, self.jit_compile = max_source_tokens, batch_tokens, jit_compile
         self.split_sentences, self.placeholders = split_sentences, placeholders
-        self.beam_size, self.length_penalty, self.max_extra_tokens = beam_size, length_penalty, max_extra_tokens
         search_options(1, beam_size, length_penalty, max_extra_tokens, max_repeats)  # Checks them.
-        self.max_repeats = max_repeats
+        self.beam_size, self.length_penalty, self.max_extra_tokens = beam_size, length_penalty, max_extra_tokens
+        self.max_repeats, self.known_words = max_repeats, check_known_words(known_words, placeholders)
         self.alignment_heads = check_heads(model.config, alignment_heads)
 
     def translate(
@@ -244,7 +243,8 @@ class Translator(Predictor):
         from zoo.translation.export import check_export
 
         scores = check_export(self, limits, folder, search, pairs, compiled_for)
-        return {"search": search, **search, "compiled_for": [*compiled_for], "exported_scores": scores}
+        facts = {"exported_scores": scores, "known_words": len(self.known_words.split())}  # Too many for a card.
+        return {"search": search, **search, "compiled_for": [*compiled_for], **facts}
 
     def search_settings(
         self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None

@@ -1,6 +1,7 @@
 """The task of translating texts from one language to another."""
 
 import dataclasses
+import functools
 import itertools
 import os
 import shutil
@@ -16,6 +17,7 @@ from zoo.corpora.masked_targets import MaskedTargets
 from zoo.corpora.sampled_corpus import SampledCorpus
 from zoo.corpora.sharded_corpus import ShardedCorpus
 from zoo.storage.checkpoints import Checkpoint
+from zoo.text.known_words import merge_words, most_frequent_words
 from zoo.training import fine_tuning
 from zoo.training.digests import check_corpus
 from zoo.training.runs import check_settings
@@ -67,7 +69,11 @@ class Translation(Task):
             changed = AugmentedPairs(train, augment, recipe.training.seed).epoch(0) if augment else train
             return itertools.chain.from_iterable(changed)
 
-        return TrainingData(train, dev, texts)
+        def known_words():  # Also words that only an augmentation or the dev set would have are unknown.
+            sharded = isinstance(train, ShardedCorpus)
+            return "" if sharded else most_frequent_words(itertools.chain.from_iterable(train))
+
+        return TrainingData(train, dev, texts, arguments={"known_words": functools.cache(known_words)})
 
     def given_vocabulary(self, train, tokenizer):
         if not isinstance(train, ShardedCorpus):
@@ -88,7 +94,11 @@ class Translation(Task):
         if isinstance(run.initial, Translator):
             options = {name: getattr(run.initial, name) for name in options}
         options["max_source_tokens"] = min(options["max_source_tokens"], run.max_tokens)
-        return self.predictor_class(model, run.vocabulary, card, **options, placeholders=_placeholders(run))
+        if _placeholders(run):
+            others = getattr(run.initial, "known_words", "")
+            words = merge_words(run.data.arguments["known_words"](), others)
+            options |= {"placeholders": True, "known_words": words}
+        return self.predictor_class(model, run.vocabulary, card, **options)
 
     def encode(self, run, tokenizer):
         """Encodes the corpus into memory-mapped files of the run, at each start, to check that it has not changed."""

@@ -1,0 +1,63 @@
+"""Tests of known words: which names are unseen, and which of two translations is the better one."""
+
+import pytest
+
+from zoo.text.known_words import (
+    MARGIN,
+    KnownWords,
+    check_known_words,
+    merge_words,
+    most_frequent_words,
+)
+
+WORDS = "the queen met and la reine a rencontré et élan earth terre genius génie is a est un"
+
+
+def test_words_are_counted_in_small_letters():
+    assert most_frequent_words(["Élan, élan!", "The the THE a1b", ""]) == "a b the élan"
+
+
+def test_the_most_frequent_are_kept():
+    """As many as asked for; of equally frequent ones those that come first in the alphabet."""
+    assert most_frequent_words(["b a", "B c", "c d"], most=3) == "a b c"
+
+
+def test_words_are_merged():
+    assert merge_words("b d", "a b", "") == "a b d"
+
+
+def test_unseen_names_have_a_capital_and_are_not_known():
+    known = KnownWords.of(WORDS)
+    unseen = ["Sunniva", "Élodie", "McGee", "SUNNIVA", "Łukasz", "Dvořák"]
+    assert [word for word in unseen if known.is_unseen_name(word)] == unseen
+    for word in ("The", "Queen", "QUEEN", "Élan", "sunniva", "X", "mcGee", ""):
+        assert not known.is_unseen_name(word), word
+
+
+@pytest.mark.parametrize(
+    ("source", "plain", "kept", "difference", "expected"),
+    [
+        ("Sunniva met the queen.", "Soleniva a rencontré la reine.", "Sunniva a rencontré la reine.", -5.0, True),
+        ("Sunniva met the queen.", "La terre a rencontré la reine.", "Sunniva a rencontré la reine.", -5.0, False),
+        ("Sunniva met the queen.", "La terre a rencontré la reine.", "Sunniva et la reine.", MARGIN - 0.01, False),
+        ("Sunniva met the queen.", "La terre a rencontré la reine.", "Sunniva et la reine.", MARGIN + 0.01, True),
+        # Nothing is lost, or also by the other one.
+        ("Sunniva met the queen.", "Sunniva a rencontré la reinette.", "Sunniva et la reine.", 5.0, False),
+        ("Sunniva met Xandros.", "Soleniva a rencontré Xandros.", "Sunniva et Alexandre.", 5.0, False),
+        ("Sunniva met Xandros.", "Soleniva a rencontré Xandros.", "Sunniva et Xandros.", -5.0, True),
+        # A word of the source is not invented, and a part of a word is another word.
+        ("Waht is Xandros", "La terre Waht", "Waht Xandros", -5.0, False),
+        ("Waht is Xandros", "La terre wahta", "Waht Xandros", -5.0, True),
+        ("The queen met Ann.", "La reine a rencontré Anne.", "La reine a rencontré Anne.", 5.0, False),
+        ("the queen", "la reinette", "la reine", 5.0, False),
+    ],
+)
+def test_translations_that_lose_names_for_invented_words_are_worse(source, plain, kept, difference, expected):
+    assert KnownWords(WORDS).prefers_kept(source, (plain, -1.0), (kept, -1.0 + difference)) is expected
+
+
+def test_words_without_placeholders_are_an_error():
+    assert check_known_words("", False) == "" and check_known_words("a b", True) == "a b"
+    for words, placeholders in (("a b", False), (["a"], True)):
+        with pytest.raises(ValueError, match="must be words in a string, of a translator with `placeholders`"):
+            check_known_words(words, placeholders)

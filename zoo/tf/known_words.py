@@ -1,0 +1,77 @@
+"""Known words as TensorFlow operations; see `zoo.text.known_words`."""
+
+import tensorflow as tf
+
+from zoo.text.known_words import MARGIN, NAME, WORD
+from zoo.tf.placeholders import hide_parts, split
+
+
+class KnownWords(tf.Module):
+    """Finds names that a corpus does not have, and chooses between translations with and without placeholders for them.
+
+    Args:
+        words: As for `zoo.text.known_words.KnownWords`.
+    """
+
+    def __init__(self, words: str):
+        super().__init__()
+        keys = tf.constant(words.split())
+        self._table = tf.lookup.StaticHashTable(
+            tf.lookup.KeyValueTensorInitializer(keys, tf.ones_like(keys, tf.int32)), 0
+        )
+
+    def hide_unseen_names(
+        self, texts: tf.Tensor, kept: tf.RaggedTensor
+    ) -> tuple[tf.Tensor, tf.Tensor, tf.RaggedTensor]:
+        """Replaces unseen names in texts that `zoo.tf.placeholders.hide` returned by further placeholders.
+
+        Returns:
+            The numbers `[R]` of the texts that have any and room for them, these texts `[R]`, and what their
+            placeholders stand for `[R, (P)]`.
+        """
+        parts, is_word = split(texts, WORD)
+        hidden, names = hide_parts(
+            parts, is_word & self._is_unseen_name(parts.flat_values), tf.cast(kept.row_lengths(), tf.int32)
+        )
+        numbers = tf.where(names.row_lengths() > 0)[:, 0]
+        return numbers, tf.gather(hidden, numbers), tf.gather(tf.concat([kept, names], 1), numbers)
+
+    def choose(self, sources: tf.Tensor, numbers: tf.Tensor, translations: tf.Tensor, scores: tf.Tensor) -> tf.Tensor:
+        """Chooses between translations, as `zoo.text.known_words.KnownWords.prefers_kept` does.
+
+        Args:
+            sources: Texts `[S]`.
+            numbers: Numbers `[R]` of the texts with unseen names.
+            translations, scores: Of all texts, then of those with placeholders for unseen names, `[S + R]`.
+
+        Returns:
+            The number of the better translation of each text, `[S]`.
+        """
+        count = tf.size(sources, numbers.dtype)
+        rows = tf.stack([tf.gather(sources, numbers), tf.gather(translations, numbers), translations[count:]])
+        read, plain, kept = (_words(side) for side in tf.unstack(rows))
+        is_name = self._is_unseen_name(read)
+        loses = [tf.reduce_any(is_name & ~_among(read, words), axis=1) for words in (plain, kept)]
+        invented = tf.reduce_any(self._is_unseen(plain) & ~_among(plain, read), axis=1)
+        better = scores[count:] > tf.gather(scores, numbers) + MARGIN
+        prefers_kept = loses[0] & ~loses[1] & (invented | better)
+        others = count + tf.where(prefers_kept)[:, 0]
+        return tf.tensor_scatter_nd_update(tf.range(count), tf.boolean_mask(numbers, prefers_kept)[:, None], others)
+
+    def _is_unseen_name(self, words):
+        return tf.strings.regex_full_match(words, NAME) & self._is_unseen(words)
+
+    def _is_unseen(self, words):
+        """Returns whether words are not known; padding counts as known."""
+        return (words != "") & (self._table.lookup(tf.strings.lower(words, encoding="utf-8")) == 0)
+
+
+def _words(texts):
+    """Returns the words of texts `[B]`, padded with "": `[B, W]`."""
+    parts, is_word = split(texts, WORD)
+    return tf.ragged.boolean_mask(parts, parts.with_flat_values(is_word)).to_tensor("")
+
+
+def _among(words, others):
+    """Returns which of the words `[B, W]` are among the others `[B, V]` of their text."""
+    return tf.reduce_any(words[:, :, None] == others[:, None], axis=2)
