@@ -10,6 +10,7 @@ from keras_transformer.training import average_arrays
 from zoo.storage import checkpoints
 from zoo.storage.arrays import assign_arrays, named_arrays
 from zoo.storage.checkpoints import WEIGHTS
+from zoo.text.known_words import merge_words
 
 
 def average(names: Sequence[str], output: str | os.PathLike, card: str | os.PathLike | None = None) -> dict:
@@ -31,7 +32,7 @@ def average(names: Sequence[str], output: str | os.PathLike, card: str | os.Path
         raise ValueError(f"An average needs at least two checkpoints. Received: {len(names)}. Pass more of them.")
     if pathlib.Path(output).exists():
         raise ValueError(f"{output} exists. Choose another folder.")
-    first, arrays, sources = None, [], []
+    first, arrays, sources, known = None, [], [], []
     for name in names:
         predictor = zoo.load(name)
         first = first or predictor
@@ -42,9 +43,12 @@ def average(names: Sequence[str], output: str | os.PathLike, card: str | os.Path
                     "Average checkpoints that were fine-tuned from the same one."
                 )
         arrays.append(named_arrays(predictor.model))
+        known.append(getattr(predictor, "known_words", ""))
         found = checkpoints.read_card(checkpoints.find(name))
         sources.append({"name": found.get("name", "unnamed"), "sha256": found["files"][WEIGHTS]})
     assign_arrays(first.model, average_arrays(arrays), "The average")
+    if any(known):
+        first.known_words = merge_words(*known)
     first.card |= {"average_of": sources, **(json.loads(pathlib.Path(card).read_text("utf-8")) if card else {})}
     return first.save(output)
 
@@ -53,5 +57,5 @@ _IDENTITY = {
     "task": lambda predictor: predictor.task,
     "sizes": lambda predictor: predictor.model.config,
     "vocabulary": lambda predictor: predictor.tokenizer.digest,
-    "settings": lambda predictor: predictor.saved_settings(),
+    "settings": lambda predictor: {**predictor.saved_settings(), "known_words": None},  # These are merged.
 }

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 
 from zoo.models.ensemble import Seq2SeqEnsemble
 from zoo.models.seq2seq import Seq2Seq
+from zoo.text.known_words import merge_words
 from zoo.translation.predictor import Translator
 
 
 class EnsembleTranslator(Translator):
     """Translates with the mean of the probabilities of several translators, such as training runs of several seeds.
 
-    Settings and alignments are those of the first.
+    Settings and alignments are those of the first; all the words that one of them knows are known.
 
     Args:
         translators: At least one, with the same vocabulary.
@@ -31,6 +32,8 @@ class EnsembleTranslator(Translator):
                     f"{other.tokenizer.digest[:8]}. Train all with --vocabulary of the first run."
                 )
         settings = {name: getattr(first, name) for name in first.settings}
+        if first.placeholders:
+            settings["known_words"] = merge_words(*(translator.known_words for translator in translators))
         card = {name: first.card[name] for name in ("source_language", "target_language", "bleu") if name in first.card}
         model = Seq2SeqEnsemble([translator.model for translator in translators])
         super().__init__(model, first.tokenizer, card, **settings)

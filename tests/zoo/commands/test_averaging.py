@@ -7,6 +7,7 @@ import pytest
 
 import zoo
 from zoo.__main__ import main
+from zoo.commands.averaging import average
 from zoo.storage.arrays import named_arrays
 from zoo.storage.checkpoints import read_card
 
@@ -35,6 +36,16 @@ def test_weights_are_the_mean_and_the_card_says_of_what(trained, tuned, tmp_path
     assert "scores" not in card  # Those of the first are not those of the mean.
     assert main(["average", str(original), str(tuned), "--output", str(tmp_path / "mean")]) == 2
     assert "exists" in capsys.readouterr().err
+
+
+def test_known_words_are_those_of_all(trained, tmp_path):
+    """Runs on other corpora know other words."""
+    for name, words in (("one", "a b"), ("two", "b c")):
+        translator = zoo.load(trained.folder)
+        translator.placeholders, translator.known_words = True, words
+        translator.save(tmp_path / name)
+    average([str(tmp_path / "one"), str(tmp_path / "two")], tmp_path / "mean")
+    assert zoo.load(tmp_path / "mean").known_words == "a b c"
 
 
 def test_what_does_not_fit_is_refused(trained, tuned, tmp_path, capsys):

@@ -1,5 +1,7 @@
 """Translators that decode together average their probabilities; corpora that translators make."""
 
+import copy
+
 import keras
 import numpy as np
 import pytest
@@ -64,6 +66,12 @@ def test_twice_the_same_model_translates_as_one(translator, sources):
     assert ensemble.translate(sources) == translator.translate(sources)
     texts = ensemble.translate(sources[:2])
     assert ensemble.align(sources[:2], texts)[1].links == translator.align(sources[:2], texts)[1].links
+
+
+def test_an_ensemble_knows_the_words_of_all(translator):
+    one, two = copy.copy(translator), copy.copy(translator)
+    one.placeholders, one.known_words, two.known_words = True, "a b", "b c"
+    assert EnsembleTranslator([one, two]).known_words == "a b c"
 
 
 def test_what_an_ensemble_cannot_do(translator, tmp_path):
