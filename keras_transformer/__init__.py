@@ -13,6 +13,7 @@ from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
 from keras_transformer.layers.encoder_block import EncoderBlock
+from keras_transformer.layers.feature_map_attention import FeatureMapAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.gated_feed_forward import GatedFeedForward
 from keras_transformer.layers.linear_bias_attention import LinearBiasAttention
@@ -39,6 +40,7 @@ __all__ = [
     "DistanceBuckets",
     "Encoder",
     "EncoderBlock",
+    "FeatureMapAttention",
     "FeedForward",
     "GatedFeedForward",
     "KVCache",
