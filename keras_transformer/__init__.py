@@ -9,6 +9,7 @@ from keras_transformer.layers.additive_attention import AdditiveAttention
 from keras_transformer.layers.attention_pooling import AttentionPooling
 from keras_transformer.layers.block import BlockScores
 from keras_transformer.layers.bucketed_attention import BucketedAttention, DistanceBuckets
+from keras_transformer.layers.convolutional_embedding import ConvolutionalEmbedding
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
@@ -16,8 +17,13 @@ from keras_transformer.layers.encoder_block import EncoderBlock
 from keras_transformer.layers.feature_map_attention import FeatureMapAttention
 from keras_transformer.layers.feed_forward import FeedForward
 from keras_transformer.layers.gated_feed_forward import GatedFeedForward
+from keras_transformer.layers.grid_positional_encoding import (
+    GridPositionalEncoding,
+    LearnedGridPositionalEncoding,
+)
 from keras_transformer.layers.linear_bias_attention import LinearBiasAttention
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
+from keras_transformer.layers.patch_embedding import PatchEmbedding
 from keras_transformer.layers.positional_encoding import LearnedPositionalEncoding, PositionalEncoding
 from keras_transformer.layers.power_normalization import PowerNormalization
 from keras_transformer.layers.relative_attention import RelativeAttention
@@ -35,6 +41,7 @@ __all__ = [
     "BlockCache",
     "BlockScores",
     "BucketedAttention",
+    "ConvolutionalEmbedding",
     "Decoder",
     "DecoderBlock",
     "DistanceBuckets",
@@ -43,10 +50,13 @@ __all__ = [
     "FeatureMapAttention",
     "FeedForward",
     "GatedFeedForward",
+    "GridPositionalEncoding",
     "KVCache",
+    "LearnedGridPositionalEncoding",
     "LearnedPositionalEncoding",
     "LinearBiasAttention",
     "MultiHeadAttention",
+    "PatchEmbedding",
     "PositionalEncoding",
     "PowerNormalization",
     "RelativeAttention",

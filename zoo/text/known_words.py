@@ -15,17 +15,19 @@ from collections import Counter
 from collections.abc import Iterable
 
 from zoo.text.case_markup import UPPER
-from zoo.text.characters import character_ranges
+from zoo.text.characters import LOWER, character_ranges
+from zoo.text.placeholders import hide_matches
 
 _LETTERS = f"A-Za-z{character_ranges('L')}"
 WORD = f"[{_LETTERS}]+"
 NAME = f"[{UPPER}][{_LETTERS}]+"
 """What a name matches as a whole: a word of at least two letters with a capital."""
+SMALL = f"[{LOWER}]"
 MARGIN = 1.5
 """Difference of scores from which a translation with placeholders is taken although that without is all known words."""
 _MOST = 100_000
 
-WORDS, _NAME = re.compile(WORD), re.compile(NAME)
+WORDS, _NAME, _SMALL = map(re.compile, (WORD, NAME, SMALL))
 
 
 def most_frequent_words(texts: Iterable[str], most: int = _MOST) -> str:
@@ -68,6 +70,13 @@ class KnownWords:
     def of(cls, words: str) -> "KnownWords":
         """Returns the same object for the same words."""
         return cls(words)
+
+    def hide_unseen_names(self, text: str, kept: list[str]) -> tuple[str, list[str]]:
+        """Replaces unseen names in a text that `zoo.text.placeholders.hide` returned by further placeholders.
+
+        Nothing is replaced in a text without small letters, which does not show which words are names.
+        """
+        return hide_matches(text, kept, WORDS, self.is_unseen_name) if _SMALL.search(text) else (text, kept)
 
     def is_unseen_name(self, word: str) -> bool:
         """Returns whether a word has a capital and is not known."""

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from zoo.text.known_words import MARGIN, NAME, WORD
+from zoo.text.known_words import MARGIN, NAME, SMALL, WORD
 from zoo.tf.placeholders import hide_parts, split
 
 
@@ -30,9 +30,10 @@ class KnownWords(tf.Module):
             placeholders stand for `[R, (P)]`.
         """
         parts, is_word = split(texts, WORD)
-        hidden, names = hide_parts(
-            parts, is_word & self._is_unseen_name(parts.flat_values), tf.cast(kept.row_lengths(), tf.int32)
-        )
+        has_small = tf.strings.regex_full_match(texts, f"(?s).*{SMALL}.*")
+        is_word &= tf.gather(has_small, parts.value_rowids())
+        chosen = is_word & self._is_unseen_name(parts.flat_values)
+        hidden, names = hide_parts(parts, chosen, tf.cast(kept.row_lengths(), tf.int32))
         numbers = tf.where(names.row_lengths() > 0)[:, 0]
         return numbers, tf.gather(hidden, numbers), tf.gather(tf.concat([kept, names], 1), numbers)
 

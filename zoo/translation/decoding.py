@@ -11,8 +11,8 @@ from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, origin
 from zoo.serving.predictor import MIN_WIDTH, Progress
 from zoo.text.checks import check_texts
 from zoo.text.copied import is_copied
-from zoo.text.known_words import WORDS, KnownWords
-from zoo.text.placeholders import hide, hide_matches, restore
+from zoo.text.known_words import KnownWords
+from zoo.text.placeholders import hide, restore
 from zoo.translation.segments import Translation, join_segments, split_texts
 
 
@@ -81,7 +81,7 @@ def hide_unseen_names(
     hidden: Sequence[tuple[str, list[str]]], known: KnownWords
 ) -> tuple[list[int], list[tuple[str, list[str]]]]:
     """Returns the numbers of texts from `hide` that have unseen names, and these texts with placeholders for them."""
-    changed = ((text, hide_matches(text, kept, WORDS, known.is_unseen_name)) for text, kept in hidden)
+    changed = ((text, known.hide_unseen_names(text, kept)) for text, kept in hidden)
     again = [(number, new) for number, (text, new) in enumerate(changed) if new[0] != text]
     return [number for number, _ in again], [new for _, new in again]
 

@@ -9,6 +9,7 @@ from zoo.text.known_words import (
     merge_words,
     most_frequent_words,
 )
+from zoo.text.placeholders import hide, placeholder
 
 WORDS = "the queen met and la reine a rencontré et élan earth terre genius génie is a est un"
 
@@ -32,6 +33,15 @@ def test_unseen_names_have_a_capital_and_are_not_known():
     assert [word for word in unseen if known.is_unseen_name(word)] == unseen
     for word in ("The", "Queen", "QUEEN", "Élan", "sunniva", "X", "mcGee", ""):
         assert not known.is_unseen_name(word), word
+
+
+def test_hidden_names_follow_the_codes():
+    known = KnownWords(WORDS)
+    text, kept = known.hide_unseen_names(*hide("The B12, Xyz met the Xyz."))
+    assert text == f"The {placeholder(0)}, {placeholder(1)} met the {placeholder(2)}."
+    assert kept == ["B12", "Xyz", "Xyz"]
+    assert known.hide_unseen_names(*hide("XYZ MET B12")) == (f"XYZ MET {placeholder(0)}", ["B12"])
+    assert known.hide_unseen_names("The XYZ", [])[1] == ["XYZ"]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 
 from zoo.text import known_words  # noqa: E402
-from zoo.text.placeholders import MOST, hide, hide_matches  # noqa: E402
+from zoo.text.placeholders import MOST, hide  # noqa: E402
 from zoo.tf import placeholders  # noqa: E402
 from zoo.tf.known_words import KnownWords  # noqa: E402
 from zoo.translation.decoding import hide_unseen_names  # noqa: E402
@@ -68,10 +68,3 @@ def test_letters_are_lowered_as_in_python(known):
     letters = [c for c in map(chr, range(0x530)) if c.isalpha()]
     lowered = tf.strings.lower(tf.constant(letters), encoding="utf-8").numpy()
     assert [low.decode() for low in lowered] == [c.lower() for c in letters]
-
-
-def test_hidden_names_follow_the_codes():
-    text, kept = hide("The B12, Xyz met the Xyz.")
-    names = known_words.KnownWords(WORDS)
-    first = hide_matches(text, kept, known_words.WORDS, names.is_unseen_name)
-    assert first[1] == ["B12", "Xyz", "Xyz"]

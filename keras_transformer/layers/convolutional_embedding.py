@@ -1,0 +1,93 @@
+"""Images to grids of vectors by convolutions."""
+
+import itertools
+from typing import Any
+
+import keras
+from keras import ops
+
+from keras_transformer.layers.patch_embedding import check_channels
+from keras_transformer.ops import masks
+from keras_transformer.ops.values import check_dense
+
+_BORDER = (0, 0), (1, 1), (1, 1), (0, 0)  # Pixels around an image.
+
+
+@keras.saving.register_keras_serializable("keras_transformer")
+class ConvolutionalEmbedding(keras.layers.Layer):
+    """Embeds images by N convolutions, each followed by ReLU and, in a window of 3 with a stride of 2, the maximum.
+
+        y = MaxPool(ReLU(Conv(x)))
+
+    Hassani et al. (2021), "Escaping the big data paradigm with compact transformers", eq. 6. Convolutions see across
+    the borders of patches, so a small model learns from few images. They have no bias. Windows are centred on every
+    second pixel from the first on, and padded alike on all sides.
+    Axes: B batch, H rows, W columns, C channels, D width.
+
+    Args:
+        hidden_dim: Width D of the last convolution.
+        num_layers: Convolutions N; each halves rows and columns, rounded up.
+        kernel_size: Rows and columns of a convolution.
+        inner_dim: Channels of the convolutions before the last.
+
+    Call arguments:
+        inputs: Float `[B, H, W, C]`.
+        mask: Boolean `[B, H, W]`, True at real pixels of images that are padded to one size; defaults to the mask that
+            `inputs` carries. Padded pixels count as zeros in each convolution.
+
+    Returns:
+        Float `[B, H / 2^N, W / 2^N, D]`. If there is a mask for pixels, with a mask, True at cells whose central
+        pixel is real, so that padding changes no cell.
+
+    Raises:
+        ValueError: If C is unknown.
+    """
+
+    def __init__(self, hidden_dim: int, num_layers: int = 2, kernel_size: int = 3, inner_dim: int = 64, **kwargs: Any):
+        super().__init__(**kwargs)
+        sizes = {"hidden_dim": hidden_dim, "num_layers": num_layers, "kernel_size": kernel_size, "inner_dim": inner_dim}
+        for name, size in sizes.items():
+            if not isinstance(size, int) or size < 1:
+                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        self.hidden_dim, self.num_layers, self.kernel_size, self.inner_dim = sizes.values()
+        self.supports_masking = True
+
+    def build(self, inputs_shape):
+        check_channels(inputs_shape)
+        widths = [inputs_shape[-1], *[self.inner_dim] * (self.num_layers - 1), self.hidden_dim]
+        self.kernels = [
+            self.add_weight(
+                name=f"kernel_{i}", shape=(self.kernel_size, self.kernel_size, *pair), initializer="he_normal"
+            )
+            for i, pair in enumerate(itertools.pairwise(widths))
+        ]
+
+    def call(self, inputs, mask=None):
+        check_dense(inputs)
+        mask = masks.attached_mask(inputs, mask)
+        for kernel in self.kernels:
+            if mask is not None:
+                inputs = inputs * ops.cast(mask, inputs.dtype)[..., None]
+            inputs = ops.relu(ops.conv(inputs, kernel, padding="same"))
+            if mask is not None:  # No window has the maximum of a pixel that only padding is next to.
+                inputs = inputs * ops.cast(mask, inputs.dtype)[..., None]
+                mask = mask[:, ::2, ::2]
+            inputs = ops.max_pool(ops.pad(inputs, _BORDER), 3, 2, "valid")
+        return inputs
+
+    def compute_mask(self, inputs, previous_mask=None):
+        mask = masks.attached_mask(inputs, previous_mask)
+        if mask is not None:
+            for _ in range(self.num_layers):
+                mask = mask[:, ::2, ::2]
+        return mask
+
+    def compute_output_shape(self, inputs_shape):
+        batch, *grid, _ = inputs_shape
+        for _ in range(self.num_layers):
+            grid = [size if size is None else -(-size // 2) for size in grid]
+        return batch, *grid, self.hidden_dim
+
+    def get_config(self):
+        names = "hidden_dim", "num_layers", "kernel_size", "inner_dim"
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -1,0 +1,145 @@
+"""Tests of the layers that turn images into grids of vectors, and of the positions of grids."""
+
+import keras
+import layer_checks as checks
+import numpy as np
+import pytest
+from keras import ops
+
+from keras_transformer import (
+    ConvolutionalEmbedding,
+    Encoder,
+    GridPositionalEncoding,
+    LearnedGridPositionalEncoding,
+    PatchEmbedding,
+    sinusoidal_encoding,
+)
+
+B, H, W, C, D, P = 2, 6, 9, 3, 8, 3
+X = checks.array(B, H, W, C)
+MASK = np.zeros((B, H, W), bool)
+MASK[0], MASK[1, :4, :5] = True, True
+
+
+def ready(layer, *shape):
+    layer.build((None, None, None, *(shape or (C,))))
+    return checks.randomize(layer)
+
+
+def test_patches_are_projected():
+    layer = ready(PatchEmbedding(D, P))
+    kernel, bias = (checks.numpy(weight) for weight in layer.weights)
+    expected = np.zeros((B, H // P, W // P, D))
+    for i in range(H // P):
+        for j in range(W // P):
+            patch = X[:, i * P : (i + 1) * P, j * P : (j + 1) * P].reshape(B, -1)
+            expected[:, i, j] = patch @ kernel.reshape(-1, D) + bias
+    np.testing.assert_allclose(checks.numpy(layer(X)), expected, atol=1e-5)
+
+
+def test_patches_with_a_real_pixel_are_real():
+    found = checks.mask_of(ready(PatchEmbedding(D, P))(checks.with_mask(X, MASK)))
+    expected = MASK.reshape(B, H // P, P, W // P, P).any((2, 4))
+    np.testing.assert_array_equal(checks.numpy(found), expected)
+    assert expected.any() and not expected.all()
+    assert checks.mask_of(ready(PatchEmbedding(D, P))(X)) is None
+
+
+def by_convolutions(x, kernels):
+    """Computes eq. 6 of Hassani et al. (2021) pixel by pixel."""
+    for kernel in kernels:
+        size, _, _, filters = kernel.shape
+        padded = np.pad(x, ((0, 0), (size // 2, size // 2), (size // 2, size // 2), (0, 0)))
+        rows, columns = x.shape[1:3]
+        y = np.zeros((len(x), rows, columns, filters))
+        for i in range(rows):
+            for j in range(columns):
+                y[:, i, j] = np.einsum("bijc,ijcf->bf", padded[:, i : i + size, j : j + size], kernel)
+        y = np.maximum(y, 0)
+        centres = [range(0, size, 2) for size in (rows, columns)]
+        pooled = [
+            [y[:, max(i - 1, 0) : i + 2, max(j - 1, 0) : j + 2].max((1, 2)) for j in centres[1]] for i in centres[0]
+        ]
+        x = np.array(pooled).transpose(2, 0, 1, 3)
+    return x
+
+
+@pytest.mark.parametrize("size", [(6, 9), (5, 4)])
+def test_convolutions_embed(size):
+    layer, x = ready(ConvolutionalEmbedding(D, inner_dim=5)), checks.array(B, *size, C)
+    expected = by_convolutions(x, [checks.numpy(weight) for weight in layer.trainable_weights])
+    found = checks.numpy(layer(x))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert layer.compute_output_shape(x.shape) == found.shape
+
+
+def test_padding_changes_no_real_cell():
+    """Images of different sizes in a batch."""
+    for layer in (ready(ConvolutionalEmbedding(D, inner_dim=5)), ready(PatchEmbedding(D, 2))):
+        small = checks.array(1, 4, 8, C)
+        padded = np.full((1, 8, 12, C), 9.0, "float32")
+        mask = np.zeros((1, 8, 12), bool)
+        padded[:, :4, :8], mask[:, :4, :8] = small, True
+        whole, alone = layer(checks.with_mask(padded, mask)), checks.numpy(layer(small))
+        rows, columns = alone.shape[1:3]
+        np.testing.assert_allclose(checks.numpy(whole)[:, :rows, :columns], alone, atol=1e-6)
+        found = checks.numpy(checks.mask_of(whole))
+        assert found[:, :rows, :columns].all() and found.sum() == rows * columns
+
+
+def test_rows_and_columns_have_sinusoids():
+    layer, x = GridPositionalEncoding(), checks.array(B, 3, 5, D)
+    rows, columns = (checks.numpy(sinusoidal_encoding(np.arange(size), D // 2)) for size in (3, 5))
+    expected = np.array([[np.concatenate([rows[i], columns[j]]) for j in range(5)] for i in range(3)])
+    np.testing.assert_allclose(checks.numpy(layer(x)), x + expected, atol=1e-6)
+
+
+def test_learned_positions_fit_other_grids():
+    """Resized as Pillow resizes an image, of which each width is a channel."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    layer = ready(LearnedGridPositionalEncoding(4, 5), D)
+    table = checks.numpy(layer.embeddings)
+    np.testing.assert_allclose(checks.numpy(layer(np.zeros((1, 4, 5, D), "float32"))), table[None], atol=1e-6)
+    for interpolation, method in (("bicubic", image.BICUBIC), ("bilinear", image.BILINEAR)):
+        layer.interpolation = interpolation
+        channels = [image.fromarray(table[..., d], "F").resize((10, 7), method) for d in range(D)]
+        expected = np.stack([np.asarray(channel) for channel in channels], -1)
+        np.testing.assert_allclose(checks.numpy(layer(np.zeros((1, 7, 10, D), "float32")))[0], expected, atol=1e-3)
+
+
+@pytest.mark.parametrize("positions", [GridPositionalEncoding, lambda: LearnedGridPositionalEncoding(4, 4)])
+def test_in_a_functional_model(positions, tmp_path):
+    """Embeds, adds positions, encodes the cells; is saved, and takes any size."""
+    inputs = keras.Input((None, None, C))
+    grid = positions()(PatchEmbedding(D, P)(inputs))
+    model = keras.Model(inputs, Encoder(1, 2, 16)(keras.layers.Reshape((-1, D))(grid)))
+    checks.randomize(model)
+    found = checks.numpy(model(X))
+    assert found.shape == (B, (H // P) * (W // P), D)
+    np.testing.assert_allclose(checks.numpy(checks.reloaded(model, tmp_path)(X)), found, atol=1e-6)
+
+
+def test_half_precision():
+    for layer in (PatchEmbedding(D, P, dtype="mixed_bfloat16"), ConvolutionalEmbedding(D, dtype="mixed_bfloat16")):
+        outputs = GridPositionalEncoding(dtype="mixed_bfloat16")(ready(layer)(X))
+        assert keras.backend.standardize_dtype(outputs.dtype) == "bfloat16"
+        assert np.isfinite(checks.numpy(ops.cast(outputs, "float32"))).all()
+
+
+def test_invalid_sizes_raise():
+    for wrong in (
+        lambda: PatchEmbedding(0, 4),
+        lambda: PatchEmbedding(8, 2.0),
+        lambda: ConvolutionalEmbedding(8, num_layers=0),
+        lambda: LearnedGridPositionalEncoding(0, 4),
+    ):
+        with pytest.raises(ValueError, match="must be a positive integer. Received"):
+            wrong()
+    with pytest.raises(ValueError, match="multiples of patch_size=4"):
+        PatchEmbedding(D, 4)(X)
+    with pytest.raises(ValueError, match="a multiple of 4"):
+        GridPositionalEncoding()(np.zeros((1, 2, 2, 6), "float32"))
+    with pytest.raises(ValueError, match="known number of channels"):
+        PatchEmbedding(D, P).build((None, 4, 4, None))
+    with pytest.raises(ValueError, match="'bicubic' or 'bilinear'"):
+        LearnedGridPositionalEncoding(4, 4, "nearest")
