@@ -8,6 +8,7 @@ TRAIN = ["sacrebleu>=2.4", "tensorboard>=2.19"]
 TEXT = ["tensorflow-text>=2.18,<2.22"]  # Each needs the TensorFlow of its own version.
 TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the second without asking for it.
 DRAW = ["matplotlib>=3.9"]
+IMAGES = ["pillow>=11"]
 PARSING = ["nltk>=3.9"]
 EXAMPLES = ["num2words>=0.5.13", *TRAIN]
 BENCHMARKS = ["keras-hub>=0.20", *DRAW, *PARSING]
@@ -49,12 +50,13 @@ setup(
         "text": TEXT,
         "tfds": TFDS,
         "draw": DRAW,
+        "images": IMAGES,
         "parsing": PARSING,
         "ctranslate2": CTRANSLATE2,
         "onnx": ONNX,
         "litert": LITERT,
         "examples": EXAMPLES,
         "benchmarks": BENCHMARKS,
-        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *TEST],
+        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *IMAGES, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *TEST],
     },
 )

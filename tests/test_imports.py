@@ -80,6 +80,7 @@ ORDER = [
     "config_values",
     "training_config",
     "config",
+    "image_config",
     "extras",
     "quiet",
     "limits",
@@ -95,6 +96,7 @@ ORDER = [
     "training",
     "commands",
     "classification, labelling, language_modelling, parsing, pretraining, translation",
+    "images",  # Scores classes as classification does.
     "__main__",
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split(", ")}

@@ -13,11 +13,10 @@ NUM_CHARACTERS = 1024  # See `zoo.text.word_characters`.
 
 
 @dataclass(frozen=True)
-class TransformerConfig(CheckedConfig):
-    """Sizes and rates that all models have; the symbols are those of Vaswani et al. (2017), table 3.
+class BlockConfig(CheckedConfig):
+    """Sizes and rates of the blocks of all models; the symbols are those of Vaswani et al. (2017), table 3.
 
     Args:
-        vocabulary_size: Rows V of the embedding table, special tokens included.
         hidden_dim: Width d_model of the residual stream.
         intermediate_dim: Inner width d_ff of the feed-forward layers.
         num_heads: Attention heads h; divides `hidden_dim`.
@@ -30,7 +29,6 @@ class TransformerConfig(CheckedConfig):
         normalize_first: Pre-norm if True, post-norm as published if False.
     """
 
-    vocabulary_size: int = positive(8000)
     hidden_dim: int = positive(512)
     intermediate_dim: int = positive(2048)
     num_heads: int = positive(8)
@@ -63,6 +61,17 @@ class TransformerConfig(CheckedConfig):
         """Returns the keyword arguments of `keras_transformer.Encoder` and `Decoder`, without the number of blocks."""
         names = "num_heads", "intermediate_dim", "dropout", "attention_dropout", "activation_dropout", "activation"
         return {name: getattr(self, name) for name in (*names, "epsilon", "normalize_first")}
+
+
+@dataclass(frozen=True)
+class TransformerConfig(BlockConfig):
+    """Sizes and rates of all models of texts.
+
+    Args:
+        vocabulary_size: Rows V of the embedding table, special tokens included.
+    """
+
+    vocabulary_size: int = positive(8000)
 
 
 @dataclass(frozen=True)

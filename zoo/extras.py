@@ -8,6 +8,7 @@ import shutil
 import sys
 
 _DISTRIBUTION = "keras-transformer-zoo"
+_PACKAGES = {"PIL": "pillow"}  # Names of packages, where they differ from those of their modules.
 _PREFERRED = {"nltk": "NLTK"}  # Names in sentences, where they differ from those of the packages.
 
 
@@ -24,7 +25,7 @@ def require(purpose: str, *modules: str) -> None:
     # A module that is imported is not looked for.
     missing = [name for name in modules if sys.modules.get(name) is None and importlib.util.find_spec(name) is None]
     if missing:
-        packages = " and ".join(_PREFERRED.get(name, name.replace("_", "-")) for name in missing)
+        packages = " and ".join(_PREFERRED.get(name, _package(name)) for name in missing)
         raise ImportError(f"{purpose} needs {packages}. Install it: {install_command(*missing)}")
 
 
@@ -43,10 +44,14 @@ def install_command(*modules: str) -> str:
     copy of its source, and changes nothing else.
     """
     versions = _versions()
-    names = (name.replace("_", "-") for name in modules)
+    names = map(_package, modules)
     packages = " ".join(shlex.quote(versions.get(name, name)) for name in names)
     python = "python" if shutil.which("python") == sys.executable else shlex.quote(sys.executable)
     return f"{python} -m pip install {packages}"
+
+
+def _package(module):
+    return _PACKAGES.get(module, module.replace("_", "-"))
 
 
 def _versions():

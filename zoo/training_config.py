@@ -52,6 +52,27 @@ class AugmentConfig(CheckedConfig):
 
 
 @dataclass(frozen=True)
+class ImageAugmentConfig(CheckedConfig):
+    """How images are changed at random, anew in every epoch; see `zoo.corpora.image_rows`.
+
+    Args:
+        flip: Whether half of the images are mirrored, left to right.
+        shift: Pixels by which an image is shifted at most, up or down and left or right; black comes in. That is
+            padding by as many pixels, and a random crop (He et al. 2016, section 4.2).
+        cutout: Side of a square at a random place that becomes grey (DeVries & Taylor 2017); 0 for none.
+        colour: Largest change of brightness, contrast and saturation: 0.2 is up to 20 % less or more.
+    """
+
+    flip: bool = False
+    shift: int = zero_or_more(0)
+    cutout: int = zero_or_more(0)
+    colour: float = share()
+
+    def __bool__(self):
+        return any(getattr(self, item.name) for item in fields(self))
+
+
+@dataclass(frozen=True)
 class DenoisingConfig(CheckedConfig):
     """Noise from which an encoder-decoder restores the text in pretraining; see `zoo.corpora.denoising`.
 
@@ -98,6 +119,7 @@ class TrainingConfig(CheckedConfig):
         split_digits: Whether the pieces of a vocabulary learned from the corpus contain no more than one digit.
         pieces: Of a vocabulary learned from the corpus: "subwords", "characters" or "bytes".
         augment: Shares of the pairs that are changed at random, for translation.
+        image_augment: How images are changed at random.
         denoising: Noise from which an encoder-decoder restores texts, for pretraining.
         placeholders: Whether a translator reads and writes placeholders for addresses, telephone numbers and codes, so
             that they are never changed (`zoo.text.placeholders`). It learns that from those that `augment.copies` adds.
@@ -144,6 +166,7 @@ class TrainingConfig(CheckedConfig):
     split_digits: bool = False
     pieces: str = choice("subwords", "characters", "bytes")
     augment: AugmentConfig = AugmentConfig()
+    image_augment: ImageAugmentConfig = ImageAugmentConfig()
     denoising: DenoisingConfig = DenoisingConfig()
     placeholders: bool = False
     subword_dropout: float = rate(0.0)

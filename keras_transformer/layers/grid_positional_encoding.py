@@ -111,6 +111,7 @@ class LearnedGridPositionalEncoding(GridPositionalEncoding):
 
     def _encode(self, rows, columns, width):
         table = at_least_float32(ops.convert_to_tensor(self.embeddings))
-        if (rows, columns) == (self.rows, self.columns):
+        known = isinstance(rows, int) and isinstance(columns, int)
+        if known and (rows, columns) == (self.rows, self.columns):
             return table
         return ops.image.resize(table[None], (rows, columns), self.interpolation)

@@ -56,6 +56,6 @@ def average(names: Sequence[str], output: str | os.PathLike, card: str | os.Path
 _IDENTITY = {
     "task": lambda predictor: predictor.task,
     "sizes": lambda predictor: predictor.model.config,
-    "vocabulary": lambda predictor: predictor.tokenizer.digest,
+    "vocabulary": lambda predictor: predictor.tokenizer and predictor.tokenizer.digest,
     "settings": lambda predictor: {**predictor.saved_settings(), "known_words": None},  # These are merged.
 }

@@ -28,6 +28,7 @@ class TaskCommands:
         recipes: Recipes by name.
         predict: Name of the command that predicts, such as "classify"; None for neither that command nor `export`.
         default_checkpoint: Default of `--checkpoint`; None if the option is required.
+        reads_text: Whether models have a vocabulary.
         formats: What `export` writes beside a SavedModel: names in `zoo.conversion.runtime_formats.FORMATS`.
     """
 
@@ -35,6 +36,7 @@ class TaskCommands:
     recipes: Mapping[str, Recipe]
     predict: str | None = None
     default_checkpoint: str | None = None
+    reads_text: bool = True
     formats: tuple[str, ...] = ("onnx", "litert")
 
     def add_corpus(self, command: argparse.ArgumentParser, prefix: str = "") -> None:
@@ -68,7 +70,7 @@ class TaskCommands:
         """Raises the errors that a command would otherwise meet after its work, such as a missing package."""
         if command == "export":
             check_format(options)
-            if is_saved_model(options) and not getattr(options, "ids_only", False):
+            if self.reads_text and is_saved_model(options) and not getattr(options, "ids_only", False):
                 require("A model that takes text", "tensorflow_text")
 
     def train_data(self, options: argparse.Namespace) -> Any:
@@ -139,7 +141,7 @@ class TaskCommands:
             dev=dev,
             folder=options.output,
             card=card,
-            tokenizer=load_vocabulary(options.vocabulary) if options.vocabulary else None,
+            tokenizer=load_vocabulary(options.vocabulary) if self.reads_text and options.vocabulary else None,
             initial=zoo.load(options.initial) if options.initial else None,
             log=report,
             strategy=strategy,
@@ -216,8 +218,9 @@ class TaskCommands:
         train.add_argument("--recipe", choices=self.recipes, default="small", help=text)
         text = "changes a value of the recipe, such as training.steps=500; may be repeated"
         train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
-        text = "a vocabulary to use; by default that of --initial, or one that is learned from the corpus"
-        train.add_argument("--vocabulary", help=text)
+        if self.reads_text:
+            text = "a vocabulary to use; by default that of --initial, or one that is learned from the corpus"
+            train.add_argument("--vocabulary", help=text)
         train.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
         text = "mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names"
         train.add_argument("--strategy", choices=["mirrored", "workers"], help=text)

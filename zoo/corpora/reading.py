@@ -134,7 +134,7 @@ class DatasetRows:
             yield tuple(self._cell(feature, example[feature]) for feature in self.features)
 
     def _cell(self, feature, value):
-        if isinstance(value, bytes):
+        if isinstance(value, bytes) or getattr(value, "ndim", 0):  # A text, or an image.
             return value
         names = self.names(feature)  # Unpublished labels of a test set are -1.
         return (names[value] if names and value >= 0 else str(value)).encode()

@@ -6,19 +6,20 @@ from dataclasses import dataclass, field
 
 @dataclass
 class LineNotes:
-    """Number of lines with some property, and the line numbers of the first ten."""
+    """Number of lines, or files, with some property, and the line numbers, or names, of the first ten."""
 
+    of: str = "line"
     count: int = 0
-    first: list[int] = field(default_factory=list)
+    first: list[int | str] = field(default_factory=list)
 
-    def add(self, line: int) -> None:
+    def add(self, line: int | str) -> None:
         self.count += 1
         if len(self.first) < 10:
             self.first.append(line)
 
     def __str__(self):
         more = ", ..." if self.count > len(self.first) else ""
-        return f"(line {', '.join(map(str, self.first))}{more})"
+        return f"({self.of} {', '.join(map(str, self.first))}{more})"
 
 
 class Report:
@@ -31,12 +32,13 @@ class Report:
     Args:
         summary: Format string of the counts, which are named by its fields.
         notes: Names of the line notes.
+        of: What the notes are of: "line", or "file" for names of files.
     """
 
-    def __init__(self, summary: str, *notes: str):
+    def __init__(self, summary: str, *notes: str, of: str = "line"):
         self._summary = summary
         vars(self).update({name: 0 for _, name, _, _ in string.Formatter().parse(summary) if name})
-        vars(self).update({name: LineNotes() for name in notes})
+        vars(self).update({name: LineNotes(of) for name in notes})
         self.first = None  # The first example and its line: (line, example).
 
     def __str__(self):

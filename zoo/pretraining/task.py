@@ -86,7 +86,7 @@ class Denoising(Pretraining):
 
     predictor_class = Denoiser
     scores = {"loss": "loss"}
-    unused = ("augment", "placeholders", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+    unused = ("augment", "placeholders", "image_augment", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
 
     def check(self, recipe, initial):
         super().check(recipe, initial)

@@ -15,7 +15,7 @@ _OF_FILES = ("format", "dtype", "base", "parameters", "files", "card_sha256")
 
 def model_digest(predictor) -> str:
     """Computes a hash of the weights, sizes and vocabulary of a predictor."""
-    text = f"{to_dict(predictor.model.config)} {predictor.tokenizer.digest}"
+    text = f"{to_dict(predictor.model.config)} {predictor.tokenizer and predictor.tokenizer.digest}"
     return arrays_digest({name: array + 0 for name, array in named_arrays(predictor.model).items()}, text)  # -0 is 0.
 
 

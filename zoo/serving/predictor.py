@@ -33,7 +33,7 @@ class Predictor:
 
     Args:
         model: The Keras model. It may be compiled, trained and changed.
-        tokenizer: The vocabulary of the model.
+        tokenizer: The vocabulary of the model; None if it reads no text.
         card: Description of the checkpoint; see `zoo.storage.checkpoints`.
 
     Attributes:
@@ -42,6 +42,7 @@ class Predictor:
         settings: Arguments of the constructor that are attributes of the same name, decide answers, and are saved.
         searched_with: Settings of the search, which scores are given with.
         fixed_settings: Settings that are the same for all predictors of the class, and tell it from others of its task.
+        has_vocabulary: Whether the model reads text.
         jit_compile: Whether XLA compiles the functions of the model, as always on JAX; "auto" where it pays.
         split: Splits a batch of a corpus into what the model reads and what it predicts: `batch -> (inputs, labels)`.
         pad_label: Label of padding, which has no weight in the loss.
@@ -53,11 +54,12 @@ class Predictor:
     settings: tuple[str, ...] = ()
     searched_with: tuple[str, ...] = ()
     fixed_settings: Mapping[str, Any] = {}
+    has_vocabulary: bool = True
     jit_compile: bool | str = False
     split: Callable[[Batch], tuple[Batch, Any]] = staticmethod(split_labels)
     pad_label: int = NO_LABEL
 
-    def __init__(self, model: keras.Model, tokenizer: Vocabulary, card: dict | None = None):
+    def __init__(self, model: keras.Model, tokenizer: Vocabulary | None, card: dict | None = None):
         self.model, self.tokenizer, self.card = model, tokenizer, dict(card or {})
         self._compiled, self._origin = {}, None
 
@@ -136,7 +138,10 @@ class Predictor:
                 "It may be of a newer version: upgrade this package."
             )
         settings = {name: checkpoint.settings[name] for name in cls.settings if name in checkpoint.settings}
-        predictor = cls(model, read_vocabulary(checkpoint.vocabulary), card=checkpoint.card, **settings)
+        if cls.has_vocabulary and checkpoint.vocabulary is None:
+            raise ValueError("The checkpoint has no vocabulary.model, and no base that has it. Write it again.")
+        vocabulary = read_vocabulary(checkpoint.vocabulary) if cls.has_vocabulary else None
+        predictor = cls(model, vocabulary, card=checkpoint.card, **settings)
         predictor._origin = Origin.of(predictor, checkpoint.card)
         return predictor
 
@@ -155,7 +160,8 @@ class Predictor:
         if not self.model.built:
             self.model.build()
         arrays, config = named_arrays(self.model), to_dict(self.model.config)
-        checkpoint = Checkpoint(self.full_card(), config, arrays, self.tokenizer.model, self.saved_settings())
+        vocabulary = self.tokenizer and self.tokenizer.model
+        checkpoint = Checkpoint(self.full_card(), config, arrays, vocabulary, self.saved_settings())
         self.card = write_checkpoint(folder, checkpoint, dtype, base)
         self._origin = Origin.of(self, self.card)
         return dict(self.card)

@@ -28,14 +28,14 @@ class Checkpoint:
             card itself). Only `task` is required. Nothing else in the card decides an answer.
         config: Sizes of the model.
         arrays: Weights by name.
-        vocabulary: Serialized vocabulary; see `zoo.text.vocabularies`.
+        vocabulary: Serialized vocabulary; see `zoo.text.vocabularies`. None for a model that reads no text.
         settings: What else decides answers, such as the names of labels and the defaults of a search.
     """
 
     card: dict
     config: dict
     arrays: Mapping[str, np.ndarray] = field(repr=False)
-    vocabulary: bytes = field(repr=False)
+    vocabulary: bytes | None = field(repr=False)
     settings: dict = field(default_factory=dict)
 
 
@@ -64,7 +64,7 @@ def write_checkpoint(
         CONFIG: formats.config_bytes(checkpoint.card["task"], checkpoint.settings, checkpoint.config, facts),
         WEIGHTS: safetensors.numpy.save(arrays),
     }
-    if below is None or below.vocabulary != checkpoint.vocabulary:
+    if checkpoint.vocabulary is not None and (below is None or below.vocabulary != checkpoint.vocabulary):
         files[VOCABULARY] = checkpoint.vocabulary
     card = {
         **{name: value for name, value in checkpoint.card.items() if name not in ("base", "dtype")},
@@ -94,8 +94,6 @@ def read_checkpoint(folder: str | os.PathLike) -> Checkpoint:
     files = {name: _read_file(folder, card, name) for name in card["files"]}
     settings, sizes, base = formats.parse_config(card, files[CONFIG], folder / CONFIG)
     below = None if base is None else _read_base(folder, base)
-    if below is None and VOCABULARY not in files:
-        raise ValueError(f"{folder} has no {VOCABULARY}, and no base that has it. Fetch or write the checkpoint again.")
     try:
         arrays = packing.unpack(safetensors.numpy.load(files[WEIGHTS]), below and below.arrays)
     except ValueError as error:

@@ -14,6 +14,7 @@ from zoo.storage.arrays import assign_arrays, named_arrays
 
 Config = TypeVar("Config", bound=TransformerConfig)
 
+_ENCODERS = "text_encoder/", "image_encoder/"  # Weights that models with other heads share.
 _VOCABULARY_ROWS = ("embedding/embeddings", "output_bias")  # Weights with a row for each piece.
 
 
@@ -54,9 +55,9 @@ def copy_initial_weights(initial: Any, predictor: Any, log: Callable[[str], None
     """
     own, given = named_arrays(predictor.model), named_arrays(initial.model)
     same = shares_all_weights(initial, predictor) and getattr(initial, "labels", ()) == getattr(predictor, "labels", ())
-    taken = {name: array for name, array in given.items() if (same and name in own) or name.startswith("text_encoder/")}
+    taken = {name: array for name, array in given.items() if (same and name in own) or name.startswith(_ENCODERS)}
     old, new = initial.tokenizer, predictor.tokenizer
-    if old.digest != new.digest:
+    if new is not None and old.digest != new.digest:
         if type(old) is not type(new):
             raise ValueError(
                 f"The vocabulary must be of the same kind as that of the initial model, a {type(old).__name__}. "

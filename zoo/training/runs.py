@@ -64,7 +64,7 @@ class Run:
     Args:
         recipe: Configuration of the model, with the sizes that follow from the data, and of the training run.
         data: Both corpora.
-        vocabulary: The vocabulary.
+        vocabulary: The vocabulary; None for models that read no text.
         folder: The folder of the run.
         initial: Model to fine-tune, or None.
         log: Called with lines that report what happens.
@@ -72,7 +72,7 @@ class Run:
 
     recipe: Recipe
     data: TrainingData
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary | None
     folder: pathlib.Path
     initial: Any = None
     log: Log = print

@@ -60,7 +60,7 @@ class Task:
 
     predictor_class: type[Predictor]
     scores: Mapping[str, str]
-    unused: tuple[str, ...] = ("augment", "placeholders", "denoising")
+    unused: tuple[str, ...] = ("augment", "placeholders", "denoising", "image_augment")
     dev_options: Mapping[str, Any] = {}
 
     def read(self, recipe: Recipe, train: Any, dev: Any, log: Log) -> TrainingData:
@@ -158,7 +158,9 @@ class Task:
         workers = current_workers(strategy)
         tokenizer = self.given_vocabulary(train, tokenizer) or (initial and initial.tokenizer)
         folder = prepare_folder(folder, recipe, workers)
-        vocabulary = run_vocabulary(folder, tokenizer, data, recipe, workers)
+        vocabulary = None
+        if self.predictor_class.has_vocabulary:
+            vocabulary = run_vocabulary(folder, tokenizer, data, recipe, workers)
         run = Run(recipe, data, vocabulary, folder, initial, log)
         run.recipe = dataclasses.replace(recipe, model=self.model_config(run))
         check_model(folder, run.config)
@@ -183,7 +185,8 @@ class Task:
         model = predictor.model
         trainable = sum(int(np.prod(variable.shape)) for variable in model.trainable_variables)
         part = "" if trainable == model.count_params() else f", of which {trainable:,} learn"
-        log(f"{model.count_params():,} parameters{part}; vocabulary of {run.config.vocabulary_size:,}")
+        size = f"; vocabulary of {vocabulary.vocabulary_size:,}" if vocabulary else ""
+        log(f"{model.count_params():,} parameters{part}{size}")
         with contextlib.closing(self.with_noise(corpus, run)) as noisy:
             chosen, arrays = train_model(self, run, predictor, noisy)
         final = make({**predictor.card, "recipe": to_dict(run.recipe), "seed": settings.seed, "weights": chosen})
@@ -209,6 +212,8 @@ class Task:
     def check(self, recipe: Recipe, initial: Any) -> None:
         """Raises `ValueError` if the settings or `initial` do not suit the task; called before anything is read."""
         check_settings(recipe.training, [*self.scores], self.unused)
+        if initial is not None and initial.has_vocabulary != self.predictor_class.has_vocabulary:
+            raise ValueError(f"`initial` must be a model of the same inputs. Received: {type(initial).__name__}.")
         encoder = issubclass(self.predictor_class.config_class, EncoderConfig)
         if encoder and initial is not None and not isinstance(initial.model.config, EncoderConfig):
             raise ValueError(

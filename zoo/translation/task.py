@@ -42,7 +42,7 @@ class Translation(Task):
 
     predictor_class = Translator
     scores = {"bleu": "BLEU", "loss": "loss"}
-    unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank", "denoising")
+    unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank", "denoising", "image_augment")
 
     def check(self, recipe, initial):
         super().check(recipe, initial)

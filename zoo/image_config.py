@@ -1,0 +1,63 @@
+"""Configuration of models of images."""
+
+from dataclasses import dataclass
+
+from zoo.config import BlockConfig
+from zoo.config_checks import choice, positive
+
+
+@dataclass(frozen=True)
+class ImageConfig(BlockConfig):
+    """Configures an encoder of images.
+
+    Args:
+        num_layers: Blocks N.
+        image_size: Rows and columns of the images, to which others are resized.
+        embedding: "convolutions" (Hassani et al. 2021), each of which halves rows and columns, or "patches"
+            (Dosovitskiy et al. 2021).
+        num_convolutions: Number of convolutions.
+        inner_dim: Channels of the convolutions before the last.
+        patch_size: Rows and columns of a patch.
+        positions: "learned" or "sinusoidal".
+    """
+
+    num_layers: int = positive(6)
+    image_size: int = positive(32)
+    embedding: str = choice("convolutions", "patches")
+    num_convolutions: int = positive(2)
+    inner_dim: int = positive(64)
+    patch_size: int = positive(4)
+    positions: str = choice("learned", "sinusoidal")
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.embedding == "patches" and self.image_size % self.patch_size:
+            raise ValueError(
+                f"`image_size` must be a multiple of `patch_size`. Received: image_size={self.image_size}, "
+                f"patch_size={self.patch_size}. Change one of both."
+            )
+        if self.positions == "sinusoidal" and self.hidden_dim % 4:
+            raise ValueError(
+                f"Sinusoids of rows and columns need a multiple of 4. Received: hidden_dim={self.hidden_dim}. Use "
+                'positions="learned", or another width.'
+            )
+
+    @property
+    def grid_size(self) -> int:
+        """Rows and columns of vectors."""
+        if self.embedding == "patches":
+            return self.image_size // self.patch_size
+        return -(-self.image_size // 2**self.num_convolutions)
+
+
+@dataclass(frozen=True)
+class ImageClassifierConfig(ImageConfig):
+    """Configures an encoder that predicts one class for each image.
+
+    Args:
+        num_classes: Classes C.
+        pooling: How vectors become one: by "attention", their "mean", or a class "token" that is read beside them.
+    """
+
+    num_classes: int = positive(2)
+    pooling: str = choice("attention", "mean", "token")

@@ -1,0 +1,85 @@
+"""Command line: `python -m zoo.images train | evaluate | classify | export`."""
+
+import sys
+
+import rich.console
+import rich.table
+
+from zoo.classification.metrics import confusion_matrix, draw_confusion
+from zoo.commands import command_line
+from zoo.commands.command_line import check_writable, progress_bar
+from zoo.commands.task_commands import TaskCommands
+from zoo.distribution.exiting import exit_command
+from zoo.extras import require
+from zoo.images.data import open_images
+from zoo.images.recipes import RECIPES
+from zoo.text.terminal import join_lines, print_result, table_cell
+
+_CHUNK = 256
+
+
+class ImageCommands(TaskCommands):
+    """The command line of image classification."""
+
+    task, recipes, predict = "images", RECIPES, "classify"
+    reads_text, formats = False, ()
+
+    def add_corpus(self, command, prefix=""):
+        group = command_line.corpus_group(command, prefix)
+        text = "folder or zip file of folders, CLASS/FILE, or tfds:NAME"
+        group.add_argument(f"--{prefix}data", required=not prefix, help=text)
+        command_line.add_split(group, prefix)
+
+    def read(self, options, prefix=""):
+        arguments = command_line.given_arguments(options, ("data", "split"), prefix)
+        return command_line.with_log(open_images(**arguments))
+
+    def check(self, command, options):
+        super().check(command, options)
+        if command != "finish":
+            require("Reading images", "PIL")
+        if getattr(options, "picture", None):
+            require("Drawing", "matplotlib")
+            check_writable(options.picture)
+
+    def add_texts(self, command):
+        command.add_argument("files", nargs="+", help="images")
+
+    def add_evaluate(self, command):
+        command.add_argument("--picture", help="file for a picture of the confusion matrix, such as confusion.png")
+
+    def run_evaluate(self, options):
+        """Prints accuracy, macro F1 and calibration error with their 95 % intervals, and the accuracy of each class."""
+        predictor = self.load(options)
+        scores, gold, probabilities, _ = self.module().evaluate(predictor, self.read(options))
+        matrix = confusion_matrix(gold, probabilities.argmax(1), len(predictor.labels))
+        for score in scores:
+            print(score)
+        table = rich.table.Table("class", "images", "right, %", "most often confused with")
+        for number, (name, row) in enumerate(zip(predictor.labels, matrix)):
+            wrong = row.copy()
+            wrong[number] = 0
+            other = f"{predictor.labels[wrong.argmax()]} ({wrong.max()})" if wrong.any() else ""
+            right = f"{100 * row[number] / max(1, row.sum()):.1f}"
+            table.add_row(table_cell(name), f"{row.sum():,}", right, table_cell(other))
+        rich.console.Console().print(table)
+        if options.picture:
+            draw_confusion(matrix, predictor.labels, options.picture)
+
+    def run_predict(self, options):
+        """Prints a line for each image: file, class and probability, separated by tabs."""
+        predictor, files = self.load(options), options.files
+        with progress_bar(len(files), self.predict, shown=not sys.stdout.isatty()) as advance:
+            for start in range(0, len(files), _CHUNK):
+                chunk = files[start : start + _CHUNK]
+                for path, (label, probability) in zip(chunk, predictor.classify(chunk)):
+                    print_result(f"{path}\t{join_lines(label)}\t{probability:.4f}")
+                sys.stdout.flush()
+                advance(len(chunk))
+
+
+COMMANDS = ImageCommands()
+main = COMMANDS.main
+
+if __name__ == "__main__":
+    exit_command(main())

@@ -1,0 +1,119 @@
+"""The predictor of classes of images."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from keras import ops
+
+from zoo.corpora.image_rows import ImageRows
+from zoo.image_config import ImageClassifierConfig
+from zoo.images.decoding import fit_image, read_image
+from zoo.models.image_classifier import ImageClassifier
+from zoo.serving.predictor import Predictor, Progress, raise_mismatch
+from zoo.text.checks import check_same_length, numbers_of
+
+_TOLERANCE = 0.02  # Of probabilities: TensorFlow and Pillow decode and resize with other rounding.
+
+
+class ImagePredictor(Predictor):
+    """Classifies images with a `zoo.models.image_classifier.ImageClassifier`.
+
+    Args:
+        model, card: As for `Predictor`. There is no vocabulary.
+        labels: Names of the classes.
+        batch_images: Maximum number of images in one call of the model.
+        temperature: Divisor of the logits; see `zoo.serving.calibration`.
+
+    Raises:
+        ValueError: If the labels are not as many as the classes of the model.
+    """
+
+    task, model_class, config_class = "images", ImageClassifier, ImageClassifierConfig
+    settings = "labels", "temperature"
+    has_vocabulary = False
+
+    def __init__(
+        self,
+        model: ImageClassifier,
+        tokenizer: None = None,
+        labels: Sequence[str] = (),
+        card: dict | None = None,
+        batch_images: int = 64,
+        temperature: float = 1.0,
+    ):
+        super().__init__(model, tokenizer, card)
+        if model.config.num_classes != len(labels):
+            raise ValueError(
+                f"There must be a label for each of the {model.config.num_classes} classes of the model. Received: "
+                f"{len(labels)} labels. Use those of the same training run."
+            )
+        if not temperature > 0:
+            raise ValueError(f"`temperature` must be above 0. Received: temperature={temperature}. Use 1 for none.")
+        self.labels, self.batch_images, self.temperature = list(labels), batch_images, temperature
+
+    def classify(self, images: Sequence[Any], progress: Progress = None) -> list[tuple[str, float]]:
+        """Predicts the class of each image; returns (class, probability) for each.
+
+        Args:
+            images: List of paths, of the bytes of files, or of arrays uint8 `[H, W, 3]`, of any sizes.
+            progress: Called with the number of images done since the last call.
+
+        Raises:
+            ValueError: If one is no image; the message contains its path.
+        """
+        probabilities = self.probabilities(images, progress)
+        return [(self.labels[row.argmax()], float(row.max())) for row in probabilities]
+
+    def probabilities(self, images: Sequence[Any], progress: Progress = None) -> np.ndarray:
+        """Computes the probability of each class, float32 `[N, C]`, in the order of `labels`; see `classify`."""
+        if isinstance(images, (str, bytes)):
+            raise ValueError(f"`images` must be a list. Received: {images[:40]!r}. Put it into a list.")
+        found = [np.zeros((0, len(self.labels)), "float32")]
+        for start in range(0, len(images), self.batch_images):
+            chunk = self.rows(images[start : start + self.batch_images])
+            fill = self.rounded(len(chunk)) - len(chunk)
+            padded = np.pad(chunk, ((0, fill), (0, 0), (0, 0), (0, 0)))
+            logits = ops.convert_to_numpy(self.compiled(self.logits)(padded))[: len(chunk)]
+            found.append(softmax(logits / self.temperature))
+            if progress is not None:
+                progress(len(chunk))
+        return np.concatenate(found)
+
+    def rows(self, images: Sequence[Any]) -> np.ndarray:
+        """Reads images and resizes them to those of the model, uint8 `[N, H, W, 3]`; see `fit_image`."""
+        size = self.model.config.image_size
+        fitted = [fit_image(read_image(image), size, size) for image in images]
+        return np.stack(fitted) if fitted else np.zeros((0, size, size, 3), "uint8")
+
+    def logits(self, images):
+        """Computes float32 logits `[B, C]` of images `[B, H, W, 3]`, without compilation."""
+        return ops.cast(self.model({"images": images}, training=False), "float32")
+
+    def encode_examples(self, images: Sequence[Any], labels: Sequence[str]) -> ImageRows:
+        """Reads images, and encodes their labels."""
+        check_same_length(images=images, labels=labels)
+        return ImageRows(self.rows(images), np.array(numbers_of(labels, self.labels), "int32"))
+
+    def _make_service(self, limits):
+        from zoo.tf.image_service import ImageService
+
+        return ImageService(self, limits)
+
+    def _check_signature(self, limits, signature):
+        import tensorflow as tf
+
+        size = self.model.config.image_size
+        noise = np.random.default_rng(0).integers(0, 256, (size, size, 3), "uint8")
+        smooth = np.linspace(0, 255, 4 * size * size * 6, dtype="uint8").reshape(2 * size, 4 * size, 3)
+        files = [tf.io.encode_png(image).numpy() for image in (noise, smooth)]
+        found = signature(image=tf.constant(files))["probabilities"].numpy()
+        expected = self.probabilities(files)
+        if not np.allclose(found, expected, rtol=0, atol=_TOLERANCE):
+            raise_mismatch("model for images", "two images", expected.max(1), found.max(1))
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    """Computes probabilities over the last axis."""
+    powers = np.exp(logits - logits.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)

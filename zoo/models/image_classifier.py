@@ -1,0 +1,59 @@
+"""Model that classifies images."""
+
+import keras
+from keras import ops
+
+from keras_transformer import AttentionPooling
+from keras_transformer.layers.dropout import Dropout
+from zoo.image_config import ImageClassifierConfig
+from zoo.models.encoder_model import ConfiguredModel
+from zoo.models.image_encoder import ImageEncoder
+
+
+@keras.saving.register_keras_serializable("zoo")
+class ImageClassifier(ConfiguredModel):
+    """Computes logits of classes for each image.
+
+        logits = Dropout(pool(ImageEncoder(image))) W + b
+
+    Axes: B batch, H rows, W columns, C classes.
+
+    Args:
+        config: Sizes and rates.
+
+    Call arguments:
+        inputs: Dictionary of `images`, uint8 or float `[B, H, W, 3]`, values from 0 to 255, of the size
+            `config.image_size`.
+
+    Returns:
+        Logits `[B, C]` in the compute dtype.
+    """
+
+    config_class, default_name = ImageClassifierConfig, "image_classifier"
+
+    def __init__(self, config: ImageClassifierConfig, **kwargs):
+        super().__init__(config, **kwargs)
+        policy = self.dtype_policy
+        token = config.pooling == "token"
+        self.image_encoder = ImageEncoder(config, class_token=token, dtype=policy, name="image_encoder")
+        self.pooling = AttentionPooling(dtype=policy, name="pooling") if config.pooling == "attention" else None
+        self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
+        self.head = keras.layers.Dense(config.num_classes, dtype=policy, name="head")
+
+    def build(self, inputs_shape=None):
+        self.image_encoder.build()
+        if self.pooling is not None:
+            self.pooling.build((None, None, self.config.hidden_dim))
+        self.head.build((None, self.config.hidden_dim))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        return self.head(self.head_dropout(self.pooled(inputs)))
+
+    def pooled(self, inputs):
+        """Returns one vector for each image, `[B, D]`."""
+        size = self.config.image_size
+        x = self.image_encoder(ops.reshape(inputs["images"], (-1, size, size, 3)))  # Sizes are known in graphs, too.
+        if self.config.pooling == "token":
+            return x[:, 0]
+        return ops.mean(x, axis=1) if self.pooling is None else self.pooling(x)

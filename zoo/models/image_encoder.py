@@ -1,0 +1,81 @@
+"""Front end and stack of the models of images."""
+
+import keras
+from keras import ops
+
+from keras_transformer import (
+    ConvolutionalEmbedding,
+    Encoder,
+    GridPositionalEncoding,
+    LearnedGridPositionalEncoding,
+    PatchEmbedding,
+)
+from keras_transformer.layers.dropout import Dropout
+from zoo.image_config import ImageConfig
+
+MEAN, DEVIATION = 127.5, 64.0
+"""What is subtracted from the values of pixels, and what the difference is divided by."""
+
+
+@keras.saving.register_keras_serializable("zoo")
+class ImageEncoder(keras.layers.Layer):
+    """Encodes images as vectors.
+
+        x = Dropout(E(image) + P),  y = Encoder([class token,] x)
+
+    E are convolutions (Hassani et al. 2021) or patches (Dosovitskiy et al. 2021).
+    Axes: B batch, H rows, W columns, T cells of the grid, D width.
+
+    Args:
+        config: Sizes and rates.
+        class_token: Whether a learned vector comes before those of the cells.
+
+    Call arguments:
+        inputs: Uint8 or float `[B, H, W, 3]`, values from 0 to 255.
+
+    Returns:
+        Float `[B, T, D]`, or `[B, 1 + T, D]` with the class token.
+    """
+
+    def __init__(self, config: ImageConfig, class_token: bool = False, **kwargs):
+        super().__init__(**kwargs)
+        self.config = config
+        named = {"dtype": self.dtype_policy}
+        if config.embedding == "patches":
+            self.embedding = PatchEmbedding(config.hidden_dim, config.patch_size, **named, name="embedding")
+        else:
+            sizes = {"num_layers": config.num_convolutions, "inner_dim": config.inner_dim}
+            self.embedding = ConvolutionalEmbedding(config.hidden_dim, **sizes, **named, name="embedding")
+        if config.positions == "learned":
+            size, start = config.grid_size, keras.initializers.RandomNormal(stddev=0.02)
+            options = {"embeddings_initializer": start, **named}
+            self.positions = LearnedGridPositionalEncoding(size, size, **options, name="positions")
+        else:
+            self.positions = GridPositionalEncoding(**named, name="positions")
+        self.has_class_token = class_token
+        self.embedding_dropout = Dropout(config.dropout, **named, name="embedding_dropout")
+        self.encoder = Encoder(config.num_layers, **config.block_arguments(), **named, name="encoder")
+
+    def build(self, inputs_shape=None):
+        width = self.config.hidden_dim
+        self.embedding.build((None, None, None, 3))
+        self.positions.build((None, None, None, width))
+        self.encoder.build((None, None, width))
+        if self.has_class_token:
+            start = keras.initializers.RandomNormal(stddev=0.02)
+            self.class_token = self.add_weight(name="class_token", shape=(width,), initializer=start)
+        self.built = True
+
+    def call(self, inputs):
+        x = (ops.cast(inputs, self.compute_dtype) - MEAN) / DEVIATION
+        x = self.positions(self.embedding(x))
+        batch, rows, columns, width = ops.shape(x)
+        x = ops.reshape(x, (batch, rows * columns, width))
+        if self.has_class_token:
+            token = ops.broadcast_to(ops.cast(self.class_token, x.dtype), (batch, 1, width))
+            x = ops.concatenate([token, x], axis=1)
+        return self.encoder(self.embedding_dropout(x))
+
+    def layers_bottom_up(self) -> list[list[keras.layers.Layer]]:
+        """Returns the embedding layers, then each block in a list of its own; without a final normalization."""
+        return [[self.embedding, self.positions], *([block] for block in self.encoder.blocks)]
