@@ -12,7 +12,13 @@ Batch = dict[str, np.ndarray]
 
 
 class Corpus:
-    """Base class of corpora: rows of one or two sides. Corpora that differ between epochs define only `epoch`."""
+    """Base class of corpora: rows of one or two sides. Corpora that differ between epochs define only `epoch`.
+
+    Attributes:
+        rounds_widths: Whether `pad_multiple` also rounds the widths of rows, not only their number.
+    """
+
+    rounds_widths: bool = True
 
     def epoch(self, epoch: int) -> "Corpus":
         """Returns the corpus of this epoch: itself, unless it differs between epochs."""
@@ -174,6 +180,7 @@ class _BatchPlan:
             raise ValueError(f"`pad_multiple` must be at least 1. Received: pad_multiple={pad_multiple}.")
         corpus, rng = corpus.epoch(epoch), np.random.default_rng([seed, epoch])
         self._corpus, self._pad_multiple, self._batch_tokens = corpus, pad_multiple, batch_tokens
+        pad_multiple = self._width_multiple = pad_multiple if corpus.rounds_widths else 1
         self._lengths = [lengths.astype("int32") for lengths in corpus.lengths()]  # Saves memory for large corpora.
         source, target = (_round_up(self._lengths[side], pad_multiple) for side in (0, -1))
         longer = np.maximum(source, target)
@@ -198,7 +205,7 @@ class _BatchPlan:
     def gather(self, number):
         first, last = self._spans[number]
         rows = np.sort(self._order[first:last])  # Sequential reads are faster in memory-mapped files.
-        widths = [_round_up(int(lengths[rows].max()), self._pad_multiple) for lengths in self._lengths]
+        widths = [_round_up(int(lengths[rows].max()), self._width_multiple) for lengths in self._lengths]
         fill = int(self._capacity(max(widths))) - len(rows) if self._pad_multiple > 1 else 0
         return self._corpus.gather(rows, widths, fill)
 

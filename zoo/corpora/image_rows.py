@@ -21,6 +21,7 @@ class ImageRows(Corpus):
 
     images: np.ndarray
     labels: np.ndarray
+    rounds_widths = False
 
     def __len__(self):
         return len(self.labels)
@@ -62,6 +63,8 @@ class ChangedImages(Corpus):
 
 class _Epoch(Corpus):
     """The images of one epoch, changed as they are gathered."""
+
+    rounds_widths = False
 
     def __init__(self, corpus, changes, rng):
         self._corpus, self._changes = corpus, changes

@@ -55,8 +55,8 @@ def fit_image(image: np.ndarray, rows: int, columns: int) -> np.ndarray:
     from PIL import Image
 
     top, left, high, wide = central_box(height, width, rows, columns)
-    resized = Image.fromarray(image).resize((columns, rows), Image.BILINEAR, (left, top, left + wide, top + high))
-    return np.asarray(resized)
+    middle = Image.fromarray(image[top : top + high, left : left + wide])
+    return np.asarray(middle.resize((columns, rows), Image.BILINEAR))
 
 
 def central_box(height: int, width: int, rows: int, columns: int) -> tuple[int, int, int, int]:
