@@ -15,7 +15,7 @@ import strategies
 import tensorflow as tf
 
 import zoo
-from zoo import config
+from zoo import config, image_config
 
 ROOT = pathlib.Path(__file__).parents[1]
 # The blocks of docs/adding-a-task.md are files of a task, which tests/test_adding_a_task.py runs.
@@ -158,8 +158,8 @@ def test_options_and_settings_exist(page):
         "training": {field.name for field in dataclasses.fields(config.TrainingConfig)},
         "model": {
             field.name
-            for value in vars(config).values()
-            if isinstance(value, type) and issubclass(value, config.TransformerConfig)
+            for value in (*vars(config).values(), *vars(image_config).values())
+            if isinstance(value, type) and issubclass(value, config.BlockConfig)
             for field in dataclasses.fields(value)
         },
     }

@@ -148,13 +148,21 @@ def test_only_the_files_of_a_backend_import_it(path):
 def test_plain_files_of_zoo_need_no_keras(path):
     """Corpora, metrics and recipes can be read and tested without a backend."""
     part, name = path.relative_to(ROOT / "zoo").parts[0], path.name
-    if part in ("config.py", "config_checks.py", "config_values.py", "limits.py", "training_config.py"):
+    if part in (
+        "config.py",
+        "config_checks.py",
+        "config_values.py",
+        "image_config.py",
+        "limits.py",
+        "training_config.py",
+    ):
         assert roots(path) <= {"zoo", *sys.stdlib_module_names}
     if part in ("text", "corpora") or name in ("data.py", "metrics.py", "recipes.py"):
         assert not {"keras", "keras_transformer"} & roots(path)
     if name == "recipes.py":
         assert {found.split(".")[1] for found in imports(path) if found.startswith("zoo.")} <= {
             "config",
+            "image_config",
             "training_config",
         }
 

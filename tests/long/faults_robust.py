@@ -106,7 +106,9 @@ ROBUST = [
         "[piece for",
         "tests/zoo/translation/test_searches.py",
     ),
-    Fault("zoo/translation/decoding.py", "= _distinct(found)", "= found", "tests/zoo/tf/test_translation_service.py"),
+    Fault(
+        "zoo/translation/decoding.py", "= _distinct(options)", "= options", "tests/zoo/tf/test_translation_service.py"
+    ),
     Fault(
         "zoo/tf/translation_service.py", "(earlier > 0)", "(earlier > 1)", "tests/zoo/tf/test_translation_service.py"
     ),

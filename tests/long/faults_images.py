@@ -1,0 +1,36 @@
+"""Faults in models and corpora of images."""
+
+from faults import Fault
+
+GRIDS = "tests/layers/test_grids.py"
+ROWS = "tests/zoo/corpora/test_image_rows.py"
+READING = "tests/zoo/images/test_decoding.py tests/zoo/images/test_data.py"
+TASK = "tests/zoo/images/test_task.py"
+
+IMAGES = [
+    Fault("keras_transformer/layers/patch_embedding.py", "-1) > 0.5", "-1) > 1.5", GRIDS),
+    Fault(
+        "keras_transformer/layers/convolutional_embedding.py",
+        "mask = mask[:, ::2, ::2]\n            inputs",
+        "mask = mask[:, 1::2, ::2]\n            inputs",
+        GRIDS,
+    ),
+    Fault(
+        "keras_transformer/layers/grid_positional_encoding.py",
+        "horizontal[None], shape",
+        "vertical[None], shape",
+        GRIDS,
+    ),
+    Fault(
+        "keras_transformer/layers/feature_map_attention.py",
+        "unscaled = query * ops.cast(query.shape[-1] ** 0.5, query.dtype)",
+        "unscaled = query",
+        "tests/layers/test_feature_map_attention.py",
+    ),
+    Fault("zoo/corpora/image_rows.py", "default_rng((self.seed, epoch))", "default_rng(self.seed)", ROWS),
+    Fault("zoo/corpora/image_rows.py", "first = centres - size // 2", "first = centres + size", ROWS),
+    Fault("zoo/images/decoding.py", "ImageOps.exif_transpose(image)", "image", READING),
+    Fault("zoo/images/decoding.py", "(height - high) // 2", "0", READING),
+    Fault("zoo/images/data.py", 'and not any(part.startswith(".") for part in parts)', "", READING),
+    Fault("zoo/images/predictor.py", "softmax(logits / self.temperature)", "softmax(logits)", TASK, slow=True),
+]

@@ -1,0 +1,186 @@
+"""Training on files, resuming, loading, fine-tuning, predicting and the command line."""
+
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.config import Recipe
+from zoo.image_config import ImageClassifierConfig
+from zoo.images import task
+from zoo.images.__main__ import main
+from zoo.images.data import open_images
+from zoo.images.predictor import ImagePredictor
+from zoo.models.image_classifier import ImageClassifier
+from zoo.training_config import ImageAugmentConfig, TrainingConfig
+
+MODEL = ImageClassifierConfig(
+    hidden_dim=16,
+    intermediate_dim=32,
+    num_heads=2,
+    num_layers=1,
+    image_size=12,
+    inner_dim=8,
+    dropout=0.0,
+    normalize_first=True,
+)
+RECIPE = Recipe(
+    MODEL,
+    TrainingConfig(
+        batch_tokens=20,
+        steps=60,
+        warmup_steps=10,
+        cooldown_steps=40,
+        peak_learning_rate=1e-2,
+        evaluate_every=30,
+        average=1,
+        score="accuracy",
+        image_augment=ImageAugmentConfig(flip=True, shift=1),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory):
+    path, lines = tmp_path_factory.mktemp("run") / "run", []
+    predictor = task.train(RECIPE, open_images(folder), open_images(folder), path, {"name": "x"}, log=lines.append)
+    return predictor, path, lines
+
+
+def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
+    predictor, path, lines = trained
+    assert any("60 images from 60 files; 3 classes: blue, green, red" in line for line in lines)
+    accuracy = predictor.card["scores"][0]
+    assert accuracy["metric"] == "accuracy" and accuracy["value"] > 90
+    files = sorted(folder.rglob("*.png"))
+    loaded = zoo.load(path)
+    assert isinstance(loaded, ImagePredictor) and loaded.labels == ["blue", "green", "red"]
+    assert loaded.classify(files) == predictor.classify(files)
+    assert not (path / "checkpoint" / "vocabulary.model").exists() and loaded.temperature == predictor.temperature
+    found = task.evaluate(loaded, open_images(folder))
+    assert found.scores[0].value == pytest.approx(accuracy["value"])
+
+
+def test_images_are_paths_bytes_or_arrays(trained, folder):
+    predictor, path = trained[0], folder / "red" / "03.png"
+    array = [*open_images(folder)][43].image
+    np.testing.assert_array_equal(*[predictor.probabilities([image]) for image in (path, array)])
+    np.testing.assert_array_equal(
+        predictor.probabilities([path.read_bytes(), str(path)]), predictor.probabilities([array] * 2)
+    )
+    assert predictor.classify([]) == [] and predictor.probabilities([]).shape == (0, 3)
+    large = np.repeat(np.repeat(array, 3, 0), 3, 1)
+    assert predictor.probabilities([large]).argmax() == predictor.probabilities([array]).argmax()
+    with pytest.raises(ValueError, match="`images` must be a list"):
+        predictor.classify(str(path))
+
+
+def test_chunks_change_nothing(trained, folder):
+    predictor, files = trained[0], sorted(folder.rglob("*.png"))
+    expected, done = predictor.probabilities(files), []
+    small = ImagePredictor(predictor.model, labels=predictor.labels, batch_images=7, temperature=predictor.temperature)
+    np.testing.assert_allclose(small.probabilities(files, done.append), expected, atol=1e-5)
+    assert sum(done) == 60 and done[0] == 7
+
+
+def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder, tmp_path, interrupt_evaluation):
+    arguments = RECIPE, open_images(folder), open_images(folder), tmp_path / "run"
+    with interrupt_evaluation(2, task):
+        task.train(*arguments, log=lambda text: None)
+    resumed = task.train(*arguments, log=lambda text: None)
+    for one, other in zip(resumed.model.weights, trained[0].model.weights):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_fine_tuning_keeps_the_encoder(trained, folder, tmp_path):
+    """Other classes: the head is new, and without an update the encoder is that of the initial model."""
+    shutil.copytree(folder, tmp_path / "images", ignore=shutil.ignore_patterns("red"))
+    few = dataclasses.replace(
+        RECIPE.training, steps=1, cooldown_steps=0, evaluate_every=1, warmup_steps=1, peak_learning_rate=1e-9
+    )
+    recipe = dataclasses.replace(RECIPE, training=few)
+    corpus = open_images(tmp_path / "images")
+    tuned = task.train(recipe, corpus, corpus, tmp_path / "run", initial=trained[0], log=lambda text: None)
+    assert tuned.labels == ["blue", "green"]
+    encoders = [predictor.model.image_encoder.weights for predictor in (tuned, trained[0])]
+    for one, other in zip(*encoders):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), atol=1e-6)
+
+
+@pytest.mark.parametrize("pooling", ["token", "mean"])
+@pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
+def test_variants_depend_on_places(pooling, positions):
+    """A model without positions would not see that two halves are exchanged, up to the borders of patches."""
+    config = dataclasses.replace(MODEL, embedding="patches", patch_size=3, pooling=pooling, positions=positions)
+    model = ImageClassifier(config)
+    model.build()
+    rng = np.random.default_rng(0)
+    for weight in model.trainable_weights:
+        weight.assign(np.asarray(weight) + 0.3 * rng.normal(size=weight.shape))
+    image = rng.integers(0, 256, (1, 12, 12, 3), "uint8")
+    turned = np.roll(image, 6, axis=2)
+    one, other = (np.asarray(model({"images": pixels})) for pixels in (image, turned))
+    assert one.shape == (1, 2) and np.abs(one - other).max() > 1e-3
+
+
+def test_wrong_corpora_and_settings_are_refused(trained, folder, tmp_path):
+    (tmp_path / "one").mkdir()
+    shutil.copytree(folder / "red", tmp_path / "one" / "red")
+    corpus = open_images(folder)
+    with pytest.raises(ValueError, match="at least two classes. Received: 1 .red."):
+        task.train(RECIPE, open_images(tmp_path / "one"), corpus, tmp_path / "a", log=lambda text: None)
+    shutil.copytree(folder / "red", tmp_path / "other" / "pink")
+    with pytest.raises(
+        ValueError, match="Each class of the dev corpus must be one of blue, green, red. Received: 'pink'"
+    ):
+        task.train(RECIPE, corpus, open_images(tmp_path / "other"), tmp_path / "b", log=lambda text: None)
+    wrong = dataclasses.replace(RECIPE, training=dataclasses.replace(RECIPE.training, lowercase=True))
+    with pytest.raises(ValueError, match="`lowercase` has no effect in this task"):
+        task.train(wrong, corpus, corpus, tmp_path / "c", log=lambda text: None)
+    larger = dataclasses.replace(RECIPE, model=dataclasses.replace(MODEL, image_size=24))
+    with pytest.raises(ValueError, match="the size of those of the initial model, 12"):
+        task.train(larger, corpus, corpus, tmp_path / "d", initial=trained[0], log=lambda text: None)
+    for wrong in (dict(image_size=10, embedding="patches"), dict(hidden_dim=18, positions="sinusoidal", num_heads=2)):
+        with pytest.raises(ValueError, match="multiple of"):
+            dataclasses.replace(MODEL, **wrong)
+
+
+def test_command_line(trained, folder, tmp_path, capsys):
+    checkpoint = str(trained[1] / "checkpoint")
+    files = [str(folder / label / "05.png") for label in trained[0].labels]
+    assert main(["classify", "--checkpoint", checkpoint, *files]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    expected = trained[0].classify(files)
+    assert [(path, label) for path, label, _ in lines] == [(f, label) for f, (label, _) in zip(files, expected)]
+    assert main(["evaluate", "--checkpoint", checkpoint, "--data", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "accuracy" in out and "most often confused with" in out
+    (tmp_path / "note.jpg").write_text("no image")
+    assert main(["classify", "--checkpoint", checkpoint, str(tmp_path / "note.jpg")]) == 2
+    assert "note.jpg: The file must be an image" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_exported_models_classify_as_in_python(trained, folder, tmp_path):
+    """Files of several kinds and sizes; a file over the limit and one that is no image are errors."""
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    from PIL import Image
+
+    arguments = ["--checkpoint", str(trained[1] / "checkpoint"), "--output", str(tmp_path / "model")]
+    assert main(["export", *arguments, "--max-bytes", "5000"]) == 0
+    serve = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    files = [path.read_bytes() for path in sorted(folder.rglob("*.png"))]
+    for kind, size in (("jpeg", (12, 12)), ("png", (30, 12)), ("gif", (24, 50)), ("bmp", (13, 12))):
+        Image.open(folder / "red" / "01.png").resize(size).save(tmp_path / f"x.{kind}")
+        files.append((tmp_path / f"x.{kind}").read_bytes())
+    found = serve(image=tf.constant(files))
+    np.testing.assert_allclose(found["probabilities"], trained[0].probabilities(files), atol=0.05)
+    assert [label.decode() for label in found["labels"].numpy()][:60] == [
+        label for label, _ in trained[0].classify(files[:60])
+    ]
+    assert serve(image=tf.constant([], tf.string))["probabilities"].shape == (0, 3)
+    for wrong in (b"no image", b"x" * 6000):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            serve(image=tf.constant([wrong]))
