@@ -38,17 +38,21 @@ def regular_lines(write: Callable[[str], None], text: Callable[[], str]) -> Iter
 
 
 class Progress(keras.callbacks.Callback):
-    """Shows a bar of updates with loss and target tokens per second, on stderr; regular lines if it is no terminal.
+    """Shows a bar of updates with loss and labels per second, on stderr; regular lines if it is no terminal.
 
     Args:
         steps: Updates of the training run.
         done: Updates done by earlier runs.
         accumulation: Micro-batches of an update.
         shown: Whether anything is printed.
+
+    Attributes:
+        unit: What the labels are of: "tokens" or "examples".
     """
 
     def __init__(self, steps: int, done: int = 0, accumulation: int = 1, shown: bool = True):
         super().__init__()
+        self.unit = "tokens"
         self._console = rich.console.Console(stderr=True, quiet=not shown)
         self._bar = rich.progress.Progress(
             "{task.description}",
@@ -77,7 +81,7 @@ class Progress(keras.callbacks.Callback):
         return f"step {self._step:,} of {self._steps:,}  {self._description}"
 
     def count(self, tokens: int) -> None:
-        """Adds target tokens that are being trained on."""
+        """Adds labels that are being trained on: target tokens, or examples; see `unit`."""
         self._tokens += tokens
 
     def on_epoch_begin(self, epoch, logs=None):
@@ -93,11 +97,11 @@ class Progress(keras.callbacks.Callback):
             self._seconds += now - self._started
             self._started = now
             self._step += 1
-            self._description = f"loss {float(logs['loss']):.3f}  {self._speed():,.0f} tokens/s"
+            self._description = f"loss {float(logs['loss']):.3f}  {self._speed():,.0f} {self.unit}/s"
             self._bar.update(self._task, advance=1, description=self._description)
 
     def pop_speed(self) -> int:
-        """Returns the target tokens per second since the last call."""
+        """Returns the labels per second since the last call."""
         speed = round(self._speed())
         self._tokens, self._seconds = 0, 0.0
         return speed

@@ -133,6 +133,8 @@ class Trainer:
         examples = guard.remember(self._examples(batches, progress.count))
         # The first example is made here because tf.data would replace the errors of a bad corpus by its own.
         beginning = [*itertools.islice(examples, 1)]
+        if all(np.ndim(labels) == 1 for _, labels, _ in beginning):
+            progress.unit = "examples"
         self.model.fit(
             self._dataset(itertools.chain(beginning, examples)),
             steps_per_epoch=(self.config.steps - self.step) * self.accumulation,
@@ -185,7 +187,7 @@ class Trainer:
         """Writes the checkpoint of a step and evaluates the model; returns whether to continue training."""
         self._advance(step, position)
         figures = {"step": self.step, "epoch": position[0], "train_loss": float(self.loss.result())}
-        figures["tokens_per_second"] = progress.pop_speed()
+        figures[f"{progress.unit}_per_second"] = progress.pop_speed()
         try:
             with averaged_weights(self.model):
                 arrays = named_arrays(self.model)

@@ -1,6 +1,7 @@
 """Training on files, resuming, loading, fine-tuning, predicting and the command line."""
 
 import dataclasses
+import json
 import shutil
 
 import numpy as np
@@ -54,6 +55,8 @@ def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
     assert any("60 images from 60 files; 3 classes: blue, green, red" in line for line in lines)
     accuracy = predictor.card["scores"][0]
     assert accuracy["metric"] == "accuracy" and accuracy["value"] > 90
+    log = [json.loads(line) for line in (path / "checkpoint" / "log.jsonl").read_text("utf-8").splitlines()]
+    assert [line["step"] for line in log] == [30, 60] and all(line["examples_per_second"] > 0 for line in log)
     files = sorted(folder.rglob("*.png"))
     loaded = zoo.load(path)
     assert isinstance(loaded, ImagePredictor) and loaded.labels == ["blue", "green", "red"]
