@@ -64,14 +64,19 @@ class BlockConfig(CheckedConfig):
 
 
 @dataclass(frozen=True)
-class TransformerConfig(BlockConfig):
-    """Sizes and rates of all models of texts.
+class VocabularyConfig(CheckedConfig):
+    """The size of a vocabulary.
 
     Args:
         vocabulary_size: Rows V of the embedding table, special tokens included.
     """
 
     vocabulary_size: int = positive(8000)
+
+
+@dataclass(frozen=True)
+class TransformerConfig(BlockConfig, VocabularyConfig):
+    """Sizes and rates of all models of texts; the size of the vocabulary is the first field."""
 
 
 @dataclass(frozen=True)

@@ -98,6 +98,7 @@ def test_weights_in_a_functional_model():
     assert model([X, VECTORS]).shape == (B, N, T, S)
 
 
+IMAGE = 3, 8, 10, 16
 LAYERS_AND_SHAPES = {
     "AttentionPooling": ({}, (3, D)),
     "Decoder": ({"num_layers": 2, "num_heads": N, "intermediate_dim": F}, (3, T, D)),
@@ -113,6 +114,11 @@ LAYERS_AND_SHAPES = {
             *("RelativeAttention", "RotaryAttention"),
         )
     },
+    "ConvolutionalEmbedding": ({"hidden_dim": 4}, (3, 2, 3, 4)),
+    "FeatureMapAttention": ({}, IMAGE),
+    "GridPositionalEncoding": ({}, IMAGE),
+    "LearnedGridPositionalEncoding": ({"rows": 2, "columns": 2}, IMAGE),
+    "PatchEmbedding": ({"hidden_dim": 4, "patch_size": 2}, (3, 4, 5, 4)),
     "DistanceBuckets": ({"num_heads": N}, (1, N, T, S)),
     "GatedFeedForward": ({"intermediate_dim": F}, (3, T, D)),
     "PositionalEncoding": ({}, (3, T, D)),
@@ -132,4 +138,5 @@ def test_output_shape_of_every_public_layer():
         if name.startswith("Decoder"):
             shapes.append((3, S, MEMORY))
         shapes = [(T,), (S,)] if name == "DistanceBuckets" else shapes
+        shapes = [IMAGE] if len(expected) == 4 and name != "DistanceBuckets" else shapes
         assert layer.compute_output_shape(*shapes) == expected, name

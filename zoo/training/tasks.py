@@ -212,7 +212,7 @@ class Task:
     def check(self, recipe: Recipe, initial: Any) -> None:
         """Raises `ValueError` if the settings or `initial` do not suit the task; called before anything is read."""
         check_settings(recipe.training, [*self.scores], self.unused)
-        if initial is not None and initial.has_vocabulary != self.predictor_class.has_vocabulary:
+        if initial is not None and getattr(initial, "has_vocabulary", True) != self.predictor_class.has_vocabulary:
             raise ValueError(f"`initial` must be a model of the same inputs. Received: {type(initial).__name__}.")
         encoder = issubclass(self.predictor_class.config_class, EncoderConfig)
         if encoder and initial is not None and not isinstance(initial.model.config, EncoderConfig):
