@@ -10,6 +10,7 @@ from keras_transformer.layers.attention_pooling import AttentionPooling
 from keras_transformer.layers.block import BlockScores
 from keras_transformer.layers.bucketed_attention import BucketedAttention, DistanceBuckets
 from keras_transformer.layers.convolutional_embedding import ConvolutionalEmbedding
+from keras_transformer.layers.convolutional_subsampling import ConvolutionalSubsampling
 from keras_transformer.layers.decoder import Decoder
 from keras_transformer.layers.decoder_block import DecoderBlock
 from keras_transformer.layers.encoder import Encoder
@@ -22,6 +23,7 @@ from keras_transformer.layers.grid_positional_encoding import (
     LearnedGridPositionalEncoding,
 )
 from keras_transformer.layers.linear_bias_attention import LinearBiasAttention
+from keras_transformer.layers.log_mel_spectrogram import LogMelSpectrogram
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.patch_embedding import PatchEmbedding
 from keras_transformer.layers.positional_encoding import LearnedPositionalEncoding, PositionalEncoding
@@ -29,6 +31,7 @@ from keras_transformer.layers.power_normalization import PowerNormalization
 from keras_transformer.layers.relative_attention import RelativeAttention
 from keras_transformer.layers.residual import Residual
 from keras_transformer.layers.rotary_attention import RotaryAttention
+from keras_transformer.layers.spec_augment import SpecAugment
 from keras_transformer.layers.token_embedding import TokenEmbedding
 from keras_transformer.ops.cache import BlockCache, KVCache
 from keras_transformer.ops.positions import shift_matrix, sinusoidal_encoding
@@ -42,6 +45,7 @@ __all__ = [
     "BlockScores",
     "BucketedAttention",
     "ConvolutionalEmbedding",
+    "ConvolutionalSubsampling",
     "Decoder",
     "DecoderBlock",
     "DistanceBuckets",
@@ -55,6 +59,7 @@ __all__ = [
     "LearnedGridPositionalEncoding",
     "LearnedPositionalEncoding",
     "LinearBiasAttention",
+    "LogMelSpectrogram",
     "MultiHeadAttention",
     "PatchEmbedding",
     "PositionalEncoding",
@@ -62,6 +67,7 @@ __all__ = [
     "RelativeAttention",
     "Residual",
     "RotaryAttention",
+    "SpecAugment",
     "TokenEmbedding",
     "set_value_checks",
     "shift_matrix",

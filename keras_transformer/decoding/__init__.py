@@ -2,6 +2,7 @@
 
 from keras_transformer.decoding.beam_search import beam_search, length_penalty, repeat_rows
 from keras_transformer.decoding.constraints import constrained
+from keras_transformer.decoding.ctc import with_ctc
 from keras_transformer.decoding.greedy import greedy_search
 from keras_transformer.decoding.hypotheses import Hypotheses, PerSentence, PerStep
 from keras_transformer.decoding.mask_predict import mask_predict
@@ -21,5 +22,6 @@ __all__ = [
     "repeat_rows",
     "sample",
     "sample_steps",
+    "with_ctc",
     "with_repetition_penalty",
 ]

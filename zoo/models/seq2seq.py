@@ -4,14 +4,12 @@ import keras
 from keras import ops
 
 from keras_transformer import Decoder, Encoder, PositionalEncoding, TokenEmbedding
-from keras_transformer.decoding import PerSentence, PerStep
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks
-from keras_transformer.ops.ancestry import add_step, no_ancestors, visible_slots
-from keras_transformer.ops.cache import BlockCache
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, ModelConfig
 from zoo.models.encoder_model import ConfiguredModel
+from zoo.models.step_decoding import StepDecoding
 from zoo.models.t5_stacks import T5Decoder, T5Encoder
 
 
@@ -87,7 +85,7 @@ class EncoderDecoder(ConfiguredModel):
 
 
 @keras.saving.register_keras_serializable("zoo")
-class Seq2Seq(EncoderDecoder):
+class Seq2Seq(StepDecoding, EncoderDecoder):
     """Transformer of Vaswani et al. (2017), which predicts each token from those before it; or T5.
 
         x = Dropout(sqrt(D) E[ids] + PE),  memory = Encoder(x_source),  logits = Decoder(x_target, memory) E^T (+ b)
@@ -127,38 +125,5 @@ class Seq2Seq(EncoderDecoder):
         return self.logits(x)
 
     def init_state(self, source, num_beams, length=1):
-        """Encodes `source` `[B, S]` and returns the state for decoding with `num_beams` beams.
-
-        It has room for `length` steps; a search makes room for more by itself.
-        """
-        batch = ops.shape(source)[0]
-        caches = self.decoder.init_cache(self.encode(source), length, num_beams)
-        past, memory = zip(*caches)
-        kept = PerStep(past), memory, masks.padding_mask(source, PAD_ID)
-        return PerStep(no_ancestors(batch * num_beams, length)), PerSentence(kept)
-
-    def step_function(self, num_beams):
-        """Returns the function `(ids [B * K], state, index) -> (logits [B * K, V], state)` that a search calls.
-
-        Call this method in the graph of the search: the function holds a tensor, the output matrix, computed once.
-        """
-        output_kernel = self.output_table.output_kernel()
-
-        def step(token_ids, state, index):
-            ((ancestors,), kept), visible = state, None
-            (past,), memory, memory_mask = kept.tensors
-            if num_beams > 1:
-                ancestors = add_step(ancestors, index, num_beams)
-                visible = visible_slots(ancestors, num_beams)
-            x, caches = self.decoder(
-                self.embed(token_ids[:, None], start_index=index),
-                memory_mask=memory_mask,
-                attention_mask=visible,
-                cache=tuple(map(BlockCache, past, memory)),
-                cache_index=index,
-            )
-            past, memory = zip(*caches)
-            state = PerStep(ancestors), PerSentence((PerStep(past), memory, memory_mask))
-            return self.logits(x[:, 0], output_kernel), state
-
-        return step
+        """Encodes `source` `[B, S]` and returns the state for decoding with `num_beams` beams; see `memory_state`."""
+        return self.memory_state(self.encode(source), masks.padding_mask(source, PAD_ID), num_beams, length)
