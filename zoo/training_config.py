@@ -142,7 +142,7 @@ class TrainingConfig(CheckedConfig):
         average: How many of the last checkpoints are averaged into the final weights; 1 for no averaging.
         score: Metric on the dev set that selects the best checkpoint: its "loss"; for translation "bleu", translated
             greedily; for classification "accuracy" or "macro_f1"; for labelling "accuracy" or "span_f1"; for
-            parsing "bracket_f1".
+            parsing "bracket_f1"; for speech "wer", the word error rate.
         patience: Evaluations without a better score after which training stops; 0 for never.
         precision: Keras dtype policy during training.
         jit_compile: Whether XLA compiles updates on TensorFlow, for each shape of a batch anew; batches are then
@@ -179,7 +179,7 @@ class TrainingConfig(CheckedConfig):
     r_drop: float = zero_or_more(0.0)
     ema: float = rate(0.0)
     average: int = positive(5)
-    score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1")
+    score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1", "wer")
     patience: int = zero_or_more(0)
     precision: str = choice(*DTYPES)
     jit_compile: bool = False

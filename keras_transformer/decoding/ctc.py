@@ -12,7 +12,15 @@ _SMALLEST = 1e-37  # Above the numbers that processors may take for 0.
 
 
 def with_ctc(
-    step: Step, state: Any, log_probs: Any, weight: float, *, num_beams: int, start_id: int, end_id: int, blank_id: int = 0
+    step: Step,
+    state: Any,
+    log_probs: Any,
+    weight: float,
+    *,
+    num_beams: int,
+    start_id: int,
+    end_id: int,
+    blank_id: int = 0,
 ) -> tuple[Step, Any]:
     """Returns a step function and its initial state whose tokens are judged by a decoder and by CTC.
 

@@ -63,7 +63,10 @@ class LogMelSpectrogram(keras.layers.Layer):
                 "`min_frequency` must be below `max_frequency`, and that at most half of the sampling rate. Received: "
                 f"min_frequency={min_frequency}, max_frequency={max_frequency}, sampling_rate={sampling_rate}."
             )
-        self.window_samples, self.hop_samples = max(1, round(window * sampling_rate)), max(1, round(hop * sampling_rate))
+        self.window_samples, self.hop_samples = (
+            max(1, round(window * sampling_rate)),
+            max(1, round(hop * sampling_rate)),
+        )
         self._fft_size = 1 << (self.window_samples - 1).bit_length()
         self.supports_masking = True
 

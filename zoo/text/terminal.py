@@ -25,6 +25,6 @@ def table_cell(text: str) -> str:
     return rich.markup.escape(escape_control_characters(text))
 
 
-def print_result(text: str) -> None:
+def print_result(text: str, end: str = "\n") -> None:
     """Prints a result to standard output, with control characters escaped if that is a terminal."""
-    print(escape_control_characters(text) if sys.stdout.isatty() else _SURROGATES.sub("\ufffd", text))
+    print(escape_control_characters(text) if sys.stdout.isatty() else _SURROGATES.sub("\ufffd", text), end=end)
