@@ -9,6 +9,8 @@ TEXT = ["tensorflow-text>=2.18,<2.22"]  # Each needs the TensorFlow of its own v
 TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the second without asking for it.
 DRAW = ["matplotlib>=3.9"]
 IMAGES = ["pillow>=11"]
+SPEECH = ["soundfile>=0.13", "soxr>=0.5", "jiwer>=4"]
+MEDIA = [*IMAGES, *SPEECH]
 PARSING = ["nltk>=3.9"]
 EXAMPLES = ["num2words>=0.5.13", *TRAIN]
 BENCHMARKS = ["keras-hub>=0.20", *DRAW, *PARSING]
@@ -51,12 +53,13 @@ setup(
         "tfds": TFDS,
         "draw": DRAW,
         "images": IMAGES,
+        "speech": SPEECH,
         "parsing": PARSING,
         "ctranslate2": CTRANSLATE2,
         "onnx": ONNX,
         "litert": LITERT,
         "examples": EXAMPLES,
         "benchmarks": BENCHMARKS,
-        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *IMAGES, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *TEST],
+        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *MEDIA, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *TEST],
     },
 )

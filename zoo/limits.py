@@ -9,7 +9,7 @@ class Limits:
     """Limits of one call of an exported model; a call that exceeds them fails, and no other call is affected.
 
     Args:
-        max_bytes: Bytes of a text, or of all words of a sentence together; checked before anything is computed.
+        max_bytes: Bytes of a text, of a file, or of all words of a sentence; checked before anything is computed.
         max_seconds: Seconds from the beginning of a call to the beginning of its last chunk or search step; None for
             no limit.
 

@@ -78,7 +78,7 @@ class SpecAugment(keras.layers.Layer):
         return ops.where(hidden, ops.zeros((), inputs.dtype), inputs)
 
     def _bars(self, steps, lengths, widest, count):
-        """Returns boolean `[B, steps]`, True in one of `count` bars of up to `widest` `[B]` of `lengths` `[B]` steps."""
+        """Returns boolean `[B, steps]`: whether a step is in one of `count` bars of up to `widest` `[B]` steps."""
         if not count:
             return ops.zeros((ops.shape(lengths)[0], steps), "bool")
         draws = keras.random.uniform((2, ops.shape(lengths)[0], count), seed=self.seed_generator)

@@ -42,7 +42,7 @@ def run(log_probs, weight, beam_size=WIDE, limit=LIMIT + 1):
     table = ops.convert_to_tensor(of_decoder())
 
     def step(token_ids, state, index):
-        return ops.take(ops.take(table, index, axis=0), ops.cast(token_ids, "int32"), axis=0), state
+        return ops.take(ops.take(table, ops.minimum(index, LIMIT), axis=0), ops.cast(token_ids, "int32"), axis=0), state
 
     options = {"num_beams": beam_size, "start_id": START, "end_id": END}
     step, state = with_ctc(step, (), ops.convert_to_tensor(log_probs), weight, **options)

@@ -249,7 +249,7 @@ class TaskCommands:
         export = self.add_command(commands, "export", self.run_export)
         self.add_checkpoint(export)
         export.add_argument("--output", required=True, help="folder to write")
-        text = "limit of a text; a longer one is an error; 100,000 by default"
+        text = "limit of an input; a longer one is an error; 100,000 for texts and 20,000,000 for files by default"
         export.add_argument("--max-bytes", type=int, help=text)
         text = "limit of a call; a longer one is an error; none by default"
         export.add_argument("--max-seconds", type=float, help=text)

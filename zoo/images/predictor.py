@@ -31,7 +31,7 @@ class ImagePredictor(Predictor):
 
     task, model_class, config_class = "images", ImageClassifier, ImageClassifierConfig
     settings = "labels", "temperature"
-    has_vocabulary = False
+    has_vocabulary, max_bytes = False, 20_000_000
 
     def __init__(
         self,

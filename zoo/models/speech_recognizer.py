@@ -26,7 +26,7 @@ from zoo.speech_config import SpeechConfig
 
 @keras.saving.register_keras_serializable("zoo")
 class LocalEncoderBlock(EncoderBlock):
-    """`EncoderBlock` with rotary positions, whose steps see those less than `attention_window` steps away; 0 for all."""
+    """`EncoderBlock` with rotary positions; steps see those less than `attention_window` steps away, with 0 all."""
 
     def __init__(self, *arguments, attention_window: int = 0, **kwargs):
         self.attention_window = attention_window

@@ -141,8 +141,8 @@ class ManifestFiles:
 class FolderFiles:
     """Yields the recordings of a folder, sorted by name, whose texts are beside them.
 
-    The text of NAME.wav is in NAME.txt, or in a line "NAME text" of a file that ends in `.trans.txt` in the same folder,
-    as in LibriSpeech. Recordings without a text have an empty one.
+    The text of NAME.wav is in NAME.txt, or in a line "NAME text" of a file in the same folder that ends in
+    `.trans.txt`, as in LibriSpeech. Recordings without a text have an empty one.
     """
 
     def __init__(self, path: PathLike):

@@ -39,6 +39,7 @@ class SpeechTranscriber(Predictor):
     searched_with = "beam_size", "ctc_weight"
     settings = "max_seconds", *searched_with
     split, pad_label = staticmethod(teacher_forced_speech), PAD_ID
+    max_bytes = 20_000_000
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ SMALL = Recipe(
         evaluate_every=500,
         average=3,
     ),
-    source="Watanabe et al. 2017, a decoder and CTC over one encoder; sizes and schedule are ours, for minutes of speech",
+    source="Watanabe et al. 2017, a decoder and CTC over one encoder; sizes and schedule are ours, for hours of speech",
 )
 
 RECIPES = {"small": SMALL}

@@ -77,9 +77,7 @@ class Recognition(Task):
         inspect_reader(reader, "train", run.log)
         run.log(str(reader.report))
         if too_short:
-            run.log(
-                f"{len(too_short):,} recordings left out that are too short for their texts ({', '.join(too_short[:10])})"
-            )
+            run.log(f"{len(too_short):,} recordings left out, too short for their texts ({', '.join(too_short[:10])})")
         if not rows:
             raise ValueError("The training corpus must have recordings. Received: none that can be used.")
         return SpeechRows(samples, TokenRows.of(rows), per_step)

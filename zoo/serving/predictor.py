@@ -43,6 +43,7 @@ class Predictor:
         searched_with: Settings of the search, which scores are given with.
         fixed_settings: Settings that are the same for all predictors of the class, and tell it from others of its task.
         has_vocabulary: Whether the model reads text.
+        max_bytes: Default limit of an input of a SavedModel; see `zoo.limits.Limits`.
         jit_compile: Whether XLA compiles the functions of the model, as always on JAX; "auto" where it pays.
         split: Splits a batch of a corpus into what the model reads and what it predicts: `batch -> (inputs, labels)`.
         pad_label: Label of padding, which has no weight in the loss.
@@ -55,6 +56,7 @@ class Predictor:
     searched_with: tuple[str, ...] = ()
     fixed_settings: Mapping[str, Any] = {}
     has_vocabulary: bool = True
+    max_bytes: int = Limits.max_bytes
     jit_compile: bool | str = False
     split: Callable[[Batch], tuple[Batch, Any]] = staticmethod(split_labels)
     pad_label: int = NO_LABEL
@@ -191,7 +193,8 @@ class Predictor:
             ImportError: If tensorflow-text is not installed. It is also needed where the SavedModel is loaded.
             RuntimeError: If the SavedModel and this predictor predict different outputs. The folder is deleted.
         """
-        limits = Limits(**{name: options.pop(name) for name in ("max_bytes", "max_seconds") if name in options})
+        given = {name: options.pop(name) for name in ("max_bytes", "max_seconds") if name in options}
+        limits = Limits(**{"max_bytes": self.max_bytes, **given})
         check_backend("A SavedModel")
         import tensorflow as tf
 

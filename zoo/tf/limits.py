@@ -9,7 +9,7 @@ from zoo.limits import Limits
 
 def check_bytes(sizes: tf.Tensor, limits: Limits) -> None:
     """Raises an error in the graph if a text has more bytes than allowed; `sizes` is int32 `[B]`."""
-    message = f"A text may have at most {limits.max_bytes} bytes. Cut it, or export with a higher limit."
+    message = f"An input may have at most {limits.max_bytes} bytes. Cut it, or export with a higher limit."
     tf.debugging.assert_less_equal(sizes, limits.max_bytes, message)
 
 

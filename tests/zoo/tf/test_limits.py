@@ -62,7 +62,7 @@ def test_a_call_stops_at_the_time_limit(name, clock, monkeypatch):
 @pytest.mark.parametrize("name", NAMES[:2])
 def test_a_text_over_the_limit_affects_no_other_call(name):
     answer = answering(zoo.load(name)._make_service(Limits(max_bytes=20)))
-    with pytest.raises(tf.errors.InvalidArgumentError, match="A text may have at most 20 bytes. Cut it"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match="An input may have at most 20 bytes. Cut it"):
         answer("ä" * 10 + " b")
     assert answer("ä" * 9 + " b")
 
