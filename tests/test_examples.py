@@ -35,7 +35,7 @@ def smoke(tmp_path, monkeypatch, capsys):
 
 def test_every_example_is_tested():
     elsewhere = {"onnx_translator.py"}  # In tests/zoo/conversion/test_export_formats.py.
-    others = {"multi30k.py", "minilm.py", "normalizations.py", *elsewhere}
+    others = {"multi30k.py", "minilm.py", "normalizations.py", "connected_digits.py", *elsewhere}
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, *others}
 
 
@@ -61,6 +61,7 @@ def test_minilm_in_8_bits_is_close(tmp_path, monkeypatch, capsys):
         ("examples/number_words.py", "num2words"),
         ("examples/multi30k.py --output x", "sacrebleu"),
         ("examples/normalizations.py", "matplotlib"),
+        ("examples/connected_digits.py --data x --audio x --output x", "soundfile"),
         ("benchmarks/parsing.py --checkpoint x --data x", "nltk"),
         ("benchmarks/curves.py --data x", "matplotlib"),
         ("benchmarks/growth.py", "matplotlib"),

@@ -81,6 +81,7 @@ ORDER = [
     "training_config",
     "config",
     "image_config",
+    "speech_config",
     "extras",
     "quiet",
     "limits",
@@ -95,7 +96,7 @@ ORDER = [
     "conversion",
     "training",
     "commands",
-    "classification, labelling, language_modelling, parsing, pretraining, translation",
+    "classification, labelling, language_modelling, parsing, pretraining, recognition, translation",
     "images",  # Scores classes as classification does.
     "__main__",
 ]
@@ -154,6 +155,7 @@ def test_plain_files_of_zoo_need_no_keras(path):
         "config_values.py",
         "image_config.py",
         "limits.py",
+        "speech_config.py",
         "training_config.py",
     ):
         assert roots(path) <= {"zoo", *sys.stdlib_module_names}
@@ -163,6 +165,7 @@ def test_plain_files_of_zoo_need_no_keras(path):
         assert {found.split(".")[1] for found in imports(path) if found.startswith("zoo.")} <= {
             "config",
             "image_config",
+            "speech_config",
             "training_config",
         }
 

@@ -73,7 +73,7 @@ ZOO = [
         "tests/zoo/models/test_seq2seq.py",
     ),
     Fault(
-        "zoo/models/seq2seq.py",
+        "zoo/models/step_decoding.py",
         "self.embed(token_ids[:, None], start_index=index)",
         "self.embed(token_ids[:, None])",
         "tests/zoo/models/test_seq2seq.py",

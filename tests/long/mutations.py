@@ -33,6 +33,7 @@ import rich.console
 import rich.table
 from faults import Fault
 from faults_images import IMAGES
+from faults_speech import SPEECH
 from faults_language import LANGUAGE
 from faults_library import LIBRARY
 from faults_parallel import PARALLEL

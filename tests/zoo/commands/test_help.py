@@ -6,18 +6,22 @@ import pytest
 
 from zoo.__main__ import parser
 from zoo.classification.__main__ import ClassificationCommands
+from zoo.images.__main__ import ImageCommands
 from zoo.labelling.__main__ import LabellingCommands
 from zoo.language_modelling.__main__ import LanguageModellingCommands
 from zoo.parsing.__main__ import ParsingCommands
 from zoo.pretraining.__main__ import PretrainingCommands
+from zoo.recognition.__main__ import RecognitionCommands
 from zoo.translation.__main__ import TranslationCommands
 
 TASKS = (
     ClassificationCommands,
+    ImageCommands,
     LabellingCommands,
     LanguageModellingCommands,
     ParsingCommands,
     PretrainingCommands,
+    RecognitionCommands,
     TranslationCommands,
 )
 PARSERS = [parser(), *(task().parser() for task in TASKS)]

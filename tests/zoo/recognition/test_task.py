@@ -77,7 +77,9 @@ def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
 
 def test_an_interrupted_run_ends_with_the_same_weights(trained, folder, tmp_path):
     path = tmp_path / "run"
-    recipe = dataclasses.replace(RECIPE, training=dataclasses.replace(RECIPE.training, steps=10, cooldown_steps=0, score="loss"))
+    recipe = dataclasses.replace(
+        RECIPE, training=dataclasses.replace(RECIPE.training, steps=10, cooldown_steps=0, score="loss")
+    )
     whole = task.train(recipe, corpus(folder), corpus(folder), tmp_path / "whole", log=lambda text: None)
     half = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, steps=5, evaluate_every=5))
     full = dataclasses.replace(recipe, training=dataclasses.replace(recipe.training, evaluate_every=5))

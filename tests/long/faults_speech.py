@@ -1,0 +1,51 @@
+"""Faults in the layers of sound, in CTC, and in the recognition of speech."""
+
+from faults import Fault
+
+SOUND = "tests/layers/test_sound.py"
+CTC = "tests/decoding/test_ctc.py"
+READING = "tests/zoo/recognition/test_data.py"
+MODEL = "tests/zoo/models/test_speech_recognizer.py"
+TASK = "tests/zoo/recognition/test_task.py"
+
+SPEECH = [
+    Fault("keras_transformer/layers/log_mel_spectrogram.py", "x = x * ops.cast(mask, x.dtype)", "pass", SOUND),
+    Fault("keras_transformer/layers/log_mel_spectrogram.py", "/ (right - centre)", "/ (centre - left)", SOUND),
+    Fault(
+        "keras_transformer/layers/convolutional_subsampling.py",
+        "mask = mask[:, ::2]\n",
+        "mask = mask[:, 1::2]\n",
+        SOUND,
+    ),
+    Fault("keras_transformer/layers/spec_augment.py", "widest[:, None] + 1", "widest[:, None] + 9", SOUND),
+    Fault(
+        "keras_transformer/decoding/ctc.py",
+        "pauses, ops.logaddexp(ends, pauses))\n    first",
+        "ends, pauses)\n    first",
+        CTC,
+    ),
+    Fault(
+        "keras_transformer/decoding/ctc.py",
+        "_before(prefix, token_ids, index - 1)",
+        "_before(prefix, token_ids, index)",
+        CTC,
+    ),
+    Fault(
+        "zoo/models/speech_recognizer.py", "ops.where(memory_mask[..., None], logits,", "ops.where(True, logits,", MODEL
+    ),
+    Fault("zoo/models/speech_recognizer.py", 'pairing="halves"', 'pairing="halves", base=1.0', MODEL),
+    Fault(
+        "zoo/recognition/loss.py",
+        "ops.equal(y_true, self.end_id), self.pad_id, y_true",
+        "ops.equal(y_true, 1), 0, y_true",
+        MODEL,
+    ),
+    Fault(
+        "zoo/recognition/sound.py",
+        "end = most // 2 + int(means.argmin())",
+        "end = most // 2 + int(means.argmax())",
+        READING,
+    ),
+    Fault("zoo/recognition/sound.py", "samples = samples.mean(1)", "samples = samples[:, 1]", READING),
+    Fault("zoo/recognition/data.py", "(self.part is None or self.part(file.name))", "True", READING),
+]
