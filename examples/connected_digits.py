@@ -29,7 +29,7 @@ def main() -> None:
     parser.add_argument("--digits", type=int, nargs=2, default=[1, 10], help="fewest and most digits, 1 10 by default")
     parser.add_argument("--seed", type=int, default=1, help="%(default)s by default")
     options = parser.parse_args()
-    exit_without("Reading sound", "soundfile")
+    exit_without("This example", "soundfile")
     import soundfile
 
     speakers, archive = defaultdict(list), zipfile.ZipFile(options.audio)

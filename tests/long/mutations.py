@@ -33,16 +33,16 @@ import rich.console
 import rich.table
 from faults import Fault
 from faults_images import IMAGES
-from faults_speech import SPEECH
 from faults_language import LANGUAGE
 from faults_library import LIBRARY
 from faults_parallel import PARALLEL
 from faults_robust import ROBUST
+from faults_speech import SPEECH
 from faults_tasks import TASKS
 from faults_zoo import ZOO
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FAULTS = [*LANGUAGE, *LIBRARY, *PARALLEL, *ZOO, *TASKS, *ROBUST, *IMAGES]
+FAULTS = [*LANGUAGE, *LIBRARY, *PARALLEL, *ZOO, *TASKS, *ROBUST, *IMAGES, *SPEECH]
 SHARE = 0.95  # Of the faults that must be found.
 _PASSED, _FAILED, _INTERRUPTED = range(3)  # Statuses of pytest; the last one after an error of an import.
 

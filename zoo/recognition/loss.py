@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from keras_transformer.training import TokenCrossEntropy
+from keras_transformer.training import TokenCrossEntropy, ctc_loss
 
 
 @keras.saving.register_keras_serializable("zoo")
@@ -53,11 +53,9 @@ class CTCAndTokenCrossEntropy(keras.losses.Loss):
     def ctc(self, y_true, logits):
         """Computes the negative log-probability of texts `[B, T]` given logits of frames, float32 `[B]`."""
         labels = ops.where(ops.equal(y_true, self.end_id), self.pad_id, y_true)
-        lengths = ops.sum(ops.cast(ops.not_equal(labels, self.pad_id), "int32"), axis=1)
-        logits = ops.cast(logits, "float32")
-        frames = ops.zeros_like(lengths) + ops.shape(logits)[1]
-        losses = ops.ctc_loss(labels, logits, lengths, frames, self.pad_id)
-        return ops.where(lengths > 0, losses, 0.0)  # Rows of padding.
+        losses = ctc_loss(labels, logits, self.pad_id)
+        real = ops.any(ops.not_equal(labels, self.pad_id), axis=1)
+        return ops.where(real, losses, 0.0)  # Rows of padding.
 
     def get_config(self):
         names = "ctc_weight", "end_id", "label_smoothing", "pad_id"
