@@ -27,7 +27,7 @@ class SpeechTranscriber(Predictor):
     Args:
         model, tokenizer, card: As for `Predictor`.
         beam_size: Number of beams K of the search; an attribute, as the others.
-        ctc_weight: Weight of CTC in the score of a text; see `keras_transformer.decoding.with_ctc`.
+        ctc_weight: Weight of CTC in the score of a text, from 0 to 1; see `keras_transformer.decoding.with_ctc`.
         max_seconds: Longer recordings are cut at their quietest places into parts of at most that length.
         batch_steps: Maximum number of steps of the encoder, over all beams, in one call of the model.
 
@@ -47,7 +47,7 @@ class SpeechTranscriber(Predictor):
         tokenizer: Vocabulary,
         card: dict | None = None,
         beam_size: int = 4,
-        ctc_weight: float = 0.3,
+        ctc_weight: float = 0.8,
         max_seconds: float = 30.0,
         batch_steps: int = 16_384,
     ):

@@ -35,7 +35,8 @@ def decode_sound(content: bytes, sampling_rate: int) -> np.ndarray:
     try:
         samples, rate = soundfile.read(io.BytesIO(content), dtype="float32", always_2d=True)
     except (soundfile.LibsndfileError, RuntimeError, ValueError) as error:
-        raise NoSound("no_sound_file", f"{len(content):,} bytes of something else ({error})") from None
+        reason = str(error).rpartition(": ")[2].rstrip(".")
+        raise NoSound("no_sound_file", f"{len(content):,} bytes of something else ({reason})") from None
     return convert_samples(samples, rate, sampling_rate)
 
 

@@ -63,7 +63,7 @@ def trained(folder, tmp_path_factory):
 def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
     predictor, path, lines = trained
     rate = predictor.card["scores"][0]
-    assert rate["metric"] == "word error rate" and rate["value"] < 40 and rate["ctc_weight"] == 0.3
+    assert rate["metric"] == "word error rate" and rate["value"] < 40 and rate["ctc_weight"] == 0.8
     assert any("80 recordings (0 minutes) from 80 entries" in line for line in lines)
     log = [json.loads(line) for line in (path / "checkpoint" / "log.jsonl").read_text("utf-8").splitlines()]
     assert [line["step"] for line in log] == [120, 240] and log[-1]["dev_wer"] < log[0]["dev_wer"]
@@ -118,7 +118,7 @@ def test_longer_recordings_than_in_training(trained):
             and len(predictor.parts((sound * 2**15).astype("int16"))) > 2
         )
     finally:
-        predictor.max_seconds, predictor.ctc_weight = 30.0, 0.3
+        predictor.max_seconds, predictor.ctc_weight = 30.0, 0.8
 
 
 def test_words_are_streamed(trained):
