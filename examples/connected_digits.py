@@ -1,11 +1,12 @@
 """Makes recordings of connected digits from those of single digits, such as the Free Spoken Digit Dataset.
 
-    python examples/connected_digits.py --data train.tsv --audio train.zip --output train --count 6000
+    python examples/connected_digits.py --data train.tsv --audio train.zip --output train --count 6000 --single
     python -m zoo.recognition train --data train/recordings.tsv --dev-data dev/recordings.tsv --output run \
         --set model.sampling_rate=8000 --set model.num_mels=40
 
 Each recording joins 1 to 10 recordings of one speaker, with pauses of up to half a second; its text is the digits,
-separated by spaces. Same seed, same files.
+separated by spaces. With `--single` those of single digits follow as they are, so that a model also sees recordings
+without a pause. Same seed, same files.
 """
 
 import argparse
@@ -27,6 +28,7 @@ def main() -> None:
     parser.add_argument("--output", required=True, help="folder to create")
     parser.add_argument("--count", type=int, default=1_000, help="recordings to make, %(default)s by default")
     parser.add_argument("--digits", type=int, nargs=2, default=[1, 10], help="fewest and most digits, 1 10 by default")
+    parser.add_argument("--single", action="store_true", help="write each recording of a single digit as well")
     parser.add_argument("--seed", type=int, default=1, help="%(default)s by default")
     options = parser.parse_args()
     exit_without("This example", "soundfile")
@@ -39,7 +41,7 @@ def main() -> None:
         speakers[speaker].append((digit, samples))
     rng, names, folder = np.random.default_rng(options.seed), sorted(speakers), pathlib.Path(options.output)
     folder.mkdir(parents=True)
-    lines = ["audio\ttext"]
+    lines, made = ["audio\ttext"], []
     for number in range(options.count):
         recordings = speakers[names[rng.integers(len(names))]]
         chosen = [
@@ -49,8 +51,12 @@ def main() -> None:
         for _, samples in chosen:
             parts += [np.zeros(rng.integers(rate // 2), "int16"), samples]
         parts.append(np.zeros(rng.integers(rate // 2), "int16"))
-        soundfile.write(folder / f"{number:05d}.wav", np.concatenate(parts), rate, subtype="PCM_16")
-        lines.append(f"{number:05d}.wav\t{' '.join(digit for digit, _ in chosen)}")
+        made.append((" ".join(digit for digit, _ in chosen), np.concatenate(parts)))
+    if options.single:
+        made += [recording for name in names for recording in speakers[name]]
+    for number, (text, samples) in enumerate(made):
+        soundfile.write(folder / f"{number:05d}.wav", samples, rate, subtype="PCM_16")
+        lines.append(f"{number:05d}.wav\t{text}")
     (folder / "recordings.tsv").write_text("\n".join(lines) + "\n", "utf-8")
     print(f"written: {folder / 'recordings.tsv'}")
 
