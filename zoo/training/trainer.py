@@ -24,6 +24,7 @@ from zoo.training.evaluations import Evaluations, UpdateMean
 from zoo.training.finite import FiniteGuard
 from zoo.training.micro_batches import accumulation_steps, local_shares, micro_batches, twins
 from zoo.training.optimizers import averaged_weights, make_loss, make_optimizer
+from zoo.training.prefetching import prefetched
 from zoo.training.progress import Progress
 from zoo.training.run_state import load_state, save_state
 from zoo.training.scalars import ScalarLog
@@ -169,11 +170,11 @@ class Trainer:
         return map(twins, examples) if self.config.r_drop else examples
 
     def _dataset(self, examples):
-        """Returns what `fit` reads fastest: a prefetching tf.data.Dataset on TensorFlow, a generator elsewhere."""
+        """Returns what `fit` reads fastest: a tf.data.Dataset on TensorFlow, a generator elsewhere; both prefetch."""
         if self.workers.count > 1:
             examples = local_shares(examples, self.workers, keras.backend.backend() == "tensorflow")
         if keras.backend.backend() != "tensorflow":
-            return (batch for batch in examples)  # Keras takes generators, but no other iterators.
+            return prefetched(examples)
         from zoo.distribution.on_tensorflow import distributed_dataset
         from zoo.tf.pipeline import training_dataset
 
