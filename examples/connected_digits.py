@@ -42,7 +42,7 @@ def main() -> None:
     rng, names, folder = np.random.default_rng(options.seed), sorted(speakers), pathlib.Path(options.output)
     folder.mkdir(parents=True)
     lines, made = ["audio\ttext"], []
-    for number in range(options.count):
+    for _ in range(options.count):
         recordings = speakers[names[rng.integers(len(names))]]
         chosen = [
             recordings[i] for i in rng.integers(len(recordings), size=rng.integers(*options.digits, endpoint=True))

@@ -61,12 +61,26 @@ class ImageAugmentConfig(CheckedConfig):
             padding by as many pixels, and a random crop (He et al. 2016, section 4.2).
         cutout: Side of a square at a random place that becomes grey (DeVries & Taylor 2017); 0 for none.
         colour: Largest change of brightness, contrast and saturation: 0.2 is up to 20 % less or more.
+        mixup: Share of the images that are blended with another one (Zhang et al. 2018).
+        cutmix: Share of the images into which a rectangle of another one is copied (Yun et al. 2019). In both, the
+            share of the other image is uniform in [0, 1], and is the probability that its class becomes the label;
+            the expected loss is that of labels mixed in these shares, as in the papers.
     """
 
     flip: bool = False
     shift: int = zero_or_more(0)
     cutout: int = zero_or_more(0)
     colour: float = share()
+    mixup: float = share()
+    cutmix: float = share()
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.mixup + self.cutmix > 1:
+            raise ValueError(
+                f"An image is mixed in one way at most: `mixup` + `cutmix` must be at most 1. Received: "
+                f"mixup={self.mixup}, cutmix={self.cutmix}. Lower one of them."
+            )
 
     def __bool__(self):
         return any(getattr(self, item.name) for item in fields(self))

@@ -73,6 +73,8 @@ class _Epoch(Corpus):
         self._shifts = rng.integers(-changes.shift, changes.shift + 1, (count, 2))
         self._centres = rng.integers(0, (height, width), (count, 2))
         self._colours = rng.uniform(1 - changes.colour, 1 + changes.colour, (count, 3)).astype("float32")
+        self._partners = rng.integers(0, count, count)
+        self._mixing = rng.random((count, 5))  # Which way, share of the partner, corner of the rectangle, label.
 
     def __len__(self):
         return len(self._corpus)
@@ -81,43 +83,62 @@ class _Epoch(Corpus):
         return self._corpus.lengths()
 
     def gather(self, rows, widths, fill):
-        batch = self._corpus.gather(rows, widths, 0)
-        images, changes = batch["images"], self._changes
+        images, labels = self._changed(rows), self._corpus.labels[rows].astype("int32")
+        ways, changes = self._mixing[rows, 0], self._changes
+        mixed = np.flatnonzero(ways < changes.mixup + changes.cutmix)
+        partners = self._partners[rows[mixed]]
+        others = self._changed(partners)
+        for place, partner, other, draws in zip(mixed, partners, others, self._mixing[rows[mixed]]):
+            mix = _blend if draws[0] < changes.mixup else _paste
+            if draws[4] < mix(images[place], other, *draws[1:4]):
+                labels[place] = self._corpus.labels[partner]
+        return {"images": append_rows(images, fill), "labels": append_rows(labels, fill, NO_LABEL)}
+
+    def _changed(self, rows):
+        images, changes = self._corpus.images[rows], self._changes
         if changes.flip:
-            images = np.where(self._flipped[rows, None, None, None], images[:, :, ::-1], images)
+            flipped = self._flipped[rows]
+            images[flipped] = images[flipped][:, :, ::-1]
         if changes.shift:
             images = _shifted(images, self._shifts[rows], changes.shift)
         if changes.colour:
             images = _recoloured(images, self._colours[rows])
         if changes.cutout:
-            images = _cut(images, self._centres[rows], changes.cutout)
-        return {"images": append_rows(images, fill), "labels": append_rows(batch["labels"], fill, NO_LABEL)}
+            for image, (row, column) in zip(images, self._centres[rows] - changes.cutout // 2):
+                image[max(0, row) : row + changes.cutout, max(0, column) : column + changes.cutout] = 128
+        return images
 
 
 def _shifted(images, shifts, most):
     padded = np.pad(images, ((0, 0), (most, most), (most, most), (0, 0)))
     height, width = images.shape[1:3]
-    rows = shifts[:, :1] + most + np.arange(height)
-    columns = shifts[:, 1:] + most + np.arange(width)
-    return padded[np.arange(len(images))[:, None, None], rows[:, :, None], columns[:, None]]
-
-
-def _cut(images, centres, size):
-    """Makes squares grey; a square may be partly outside."""
-    first = centres - size // 2
-    inside = []
-    for axis, length in enumerate(images.shape[1:3]):
-        places = np.arange(length) - first[:, axis, None]
-        inside.append((places >= 0) & (places < size))
-    square = inside[0][:, :, None] & inside[1][:, None]
-    return np.where(square[..., None], np.uint8(128), images)
+    for image, source, (row, column) in zip(images, padded, shifts + most):
+        image[:] = source[row : row + height, column : column + width]
+    return images
 
 
 def _recoloured(images, factors):
     """Multiplies brightness, then the distance from the mean grey (contrast), then that from each pixel's grey."""
     brightness, contrast, saturation = factors.T[:, :, None, None, None]
-    images = images.astype("float32") * brightness
-    mean = images.mean((1, 2, 3), keepdims=True)
-    images = mean + (images - mean) * contrast
-    grey = images.mean(3, keepdims=True)
-    return np.clip(grey + (images - grey) * saturation, 0, 255).astype("uint8")
+    images = images.astype("float32")
+    mean = images.mean((1, 2, 3), keepdims=True) * brightness * (1 - contrast)
+    images *= brightness * contrast
+    grey = images.mean(3, keepdims=True) * (1 - saturation) + mean
+    images *= saturation
+    images += grey
+    return np.clip(images, 0, 255, out=images).astype("uint8")
+
+
+def _blend(image, other, share, *_):
+    """Blends an image with another one, in place, and returns the share of the other."""
+    image[:] = (image * (1 - share) + other * share).astype("uint8")
+    return share
+
+
+def _paste(image, other, share, vertical, horizontal):
+    """Copies a rectangle of about this share of the other image, in place, and returns its exact share."""
+    sizes = [round(length * share**0.5) for length in image.shape[:2]]
+    first = [int(draw * (length - size + 1)) for draw, length, size in zip((vertical, horizontal), image.shape, sizes)]
+    inside = tuple(slice(start, start + size) for start, size in zip(first, sizes))
+    image[inside] = other[inside]
+    return sizes[0] * sizes[1] / (image.shape[0] * image.shape[1])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.corpora.batching import token_batches
-from zoo.corpora.image_rows import ChangedImages, ImageRows
+from zoo.corpora.image_rows import ChangedImages, ImageRows, _recoloured
 from zoo.training_config import ImageAugmentConfig
 
 N, H, W = 40, 6, 8
@@ -51,8 +51,32 @@ def test_colours_change_by_the_given_share():
     assert np.abs(changed(colour=0.2).astype(int) - IMAGES).mean() > 3
 
 
+def test_labels_of_mixed_images_are_right_in_expectation():
+    """Images of one colour, which is that of their class: the share of the other colour is that of its labels."""
+    classes = np.arange(4000) % 2
+    images = np.broadcast_to(classes[:, None, None, None] * 200, (4000, 8, 8, 3)).astype("uint8")
+    for name, levels in ("mixup", 3), ("cutmix", 1):
+        mixed = ChangedImages(ImageRows(images, classes), ImageAugmentConfig(**{name: 0.5}), 1).epoch(0)
+        found = mixed.gather(np.arange(4000), [1], 0)
+        shares = np.abs(found["images"].astype(int) - images).mean((1, 2, 3)) / 200
+        other = found["labels"] != classes
+        assert 800 < np.count_nonzero(shares) < 1200  # A quarter: half of the partners have the same class.
+        for low in (0.1, 0.4, 0.7):
+            some = (shares > low) & (shares < low + 0.2)
+            assert abs(other[some].mean() - shares[some].mean()) < 0.12, (name, low)
+        assert not other[shares == 0].any() and (np.unique(found["images"]).size > 2) == (levels > 1)
+
+
+def test_colours_change_as_one_step_after_another():
+    brightness, contrast, saturation = factors = np.array([1.1, 0.8, 0.9])
+    image = IMAGES[:1] * np.float64(brightness)
+    image = image.mean() + (image - image.mean()) * contrast
+    image = image.mean(3, keepdims=True) + (image - image.mean(3, keepdims=True)) * saturation
+    np.testing.assert_allclose(_recoloured(IMAGES[:1], factors[None].astype("float32")), np.clip(image, 0, 255), atol=1)
+
+
 def test_changes_depend_on_seed_epoch_and_row_alone():
-    options = {"flip": True, "shift": 1, "cutout": 2, "colour": 0.1}
+    options = {"flip": True, "shift": 1, "cutout": 2, "colour": 0.1, "mixup": 0.3, "cutmix": 0.3}
     whole = changed(**options)
     rows = np.array([7, 30, 2])
     np.testing.assert_array_equal(changed(rows=rows, **options), whole[rows])
@@ -71,3 +95,5 @@ def test_settings_are_checked():
     assert not ImageAugmentConfig() and ImageAugmentConfig(shift=1)
     with pytest.raises(ValueError, match=r"`colour` must lie in \[0, 1\]. Received: colour=2"):
         ImageAugmentConfig(colour=2)
+    with pytest.raises(ValueError, match=r"`mixup` \+ `cutmix` must be at most 1. Received: mixup=0.6, cutmix=0.5"):
+        ImageAugmentConfig(mixup=0.6, cutmix=0.5)
