@@ -1,5 +1,7 @@
 """Model that writes the text of a recording."""
 
+import math
+
 import keras
 from keras import ops
 
@@ -22,6 +24,8 @@ from zoo.models.class_padding import NEVER
 from zoo.models.encoder_model import ConfiguredModel
 from zoo.models.step_decoding import StepDecoding
 from zoo.speech_config import SpeechConfig
+
+_RANGE = 8 * math.log(10)  # 80 dB, as energy is a square.
 
 
 @keras.saving.register_keras_serializable("zoo")
@@ -72,11 +76,11 @@ class RotaryDecoder(Decoder):
 class SpeechRecognizer(StepDecoding, ConfiguredModel):
     """Encodes sound, and predicts each token of its text from those before it; CTC reads the text off the same frames.
 
-        x = SpecAugment(normalize(LogMel(sound))),  memory = Encoder(Dropout(Conv(x)))
+        x = SpecAugment(relative(LogMel(sound))),  memory = Encoder(Dropout(Conv(x)))
         logits = Decoder(E[ids], memory) E^T,  CTC: memory W + b
 
-    (Watanabe et al. 2017; the convolutions as in Radford et al. 2023.) Frames are normalized in each band by mean and
-    deviation of the recording. All positions are distances (rotary ones), and the encoder sees a window only, so it
+    (Watanabe et al. 2017; convolutions and scale of the frames as in Radford et al. 2023.) Frames are relative to the
+    loudest band of the recording, so its volume does not matter. All positions are distances (rotary ones), and the encoder sees a window only, so it
     computes the same of a word anywhere in a recording, however long that is, at a cost that grows with its length.
     Axes: B batch, S samples, F steps of the encoder, T target steps, V vocabulary, D width.
 
@@ -142,7 +146,7 @@ class SpeechRecognizer(StepDecoding, ConfiguredModel):
         mask = ops.arange(ops.shape(samples)[1])[None, :] < num_samples[:, None]
         x = self.spectrogram(samples, mask=mask)
         mask = self.spectrogram.compute_mask(samples, mask)
-        x = self.spec_augment(normalize_bands(x, mask), mask=mask)
+        x = self.spec_augment(relative_to_loudest(x, mask), mask=mask)
         x = self.frame_dropout(self.subsampling(x, mask=mask))
         mask = self.subsampling.compute_mask(x, mask)
         return self.encoder(x, mask=mask), mask
@@ -167,9 +171,12 @@ class SpeechRecognizer(StepDecoding, ConfiguredModel):
         return self.embedding
 
 
-def normalize_bands(x, mask):
-    """Subtracts the mean of each band over the real frames, and divides by the deviation; padding becomes zero."""
-    real = ops.cast(mask, x.dtype)[..., None]
-    count = ops.maximum(ops.sum(real, axis=1, keepdims=True), 1)
-    x = (x - ops.sum(x * real, axis=1, keepdims=True) / count) * real
-    return x / ops.sqrt(ops.sum(ops.square(x), axis=1, keepdims=True) / count + 1e-2)
+def relative_to_loudest(x, mask):
+    """Maps log energies `[B, F, M]` so that the loudest of each recording is 1, and 80 dB below it, and less, are -1.
+
+    Mean and deviation of each band would take away what distinguishes vowels in a recording of a single word.
+    """
+    real = mask[..., None]
+    loudest = ops.max(ops.where(real, x, -1e4), axis=(1, 2), keepdims=True)
+    x = ops.maximum((x - loudest) * (2 / _RANGE) + 1, -1)
+    return ops.where(real, x, 0)

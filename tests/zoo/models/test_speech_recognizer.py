@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.models.speech_recognizer import SpeechRecognizer
+from zoo.models.speech_recognizer import SpeechRecognizer, relative_to_loudest
 from zoo.recognition.loss import CTCAndTokenCrossEntropy
 from zoo.speech_config import SpeechConfig
 
@@ -63,8 +63,21 @@ def test_samples_of_16_bits(model):
     np.testing.assert_allclose(found, expected, atol=0.05)
 
 
+def test_volume_does_not_matter(model):
+    """Where nothing is as quiet as the floor of the logarithm."""
+    found, expected = (run(model, factor * SAMPLES, LENGTHS, TARGET) for factor in (0.2, 1.0))
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+
+
+def test_scale_of_frames():
+    """The loudest is 1, a tenth of the energy 0.25 less, and the least -1; padding is 0, however loud."""
+    x = np.log(np.array([[[1e-4, 1e-5], [1e-6, 1e-20], [9.0, 9.0]]], "float32"))
+    expected = [[[1.0, 0.75], [0.5, -1.0], [0.0, 0.0]]]
+    np.testing.assert_allclose(relative_to_loudest(x, np.array([[True, True, False]])), expected, atol=1e-5)
+
+
 def test_encoder_computes_the_same_anywhere(model):
-    """Apart from the bands' mean and deviation, a step depends on sound within the windows of the blocks only."""
+    """Apart from the loudest frame, a step depends on sound within the windows of the blocks only."""
     x = np.random.default_rng(1).normal(size=(1, 30, 16)).astype("float32")
     moved = np.concatenate([np.random.default_rng(2).normal(size=(1, 9, 16)).astype("float32"), x], 1)
     far = 2 * (CONFIG.attention_window - 1)
