@@ -1,10 +1,13 @@
 """Checks that checkpoints still give the results that their cards record: files, predictions, scores."""
 
+import base64
 import contextlib
 import importlib
 import io
 import os
+import pathlib
 import re
+import tempfile
 from collections.abc import Iterator, Sequence
 
 import zoo
@@ -13,6 +16,7 @@ from zoo.storage import checkpoints
 
 _TOLERANCE = 0.02  # Of printed numbers, which differ between machines.
 _SCORE_TOLERANCE = 0.35  # Of scores on hundreds of examples: other orders of float32 sums change a few predictions.
+_MAX_BYTES = 100_000  # Of a file whose answer is recorded.
 _NUMBER = re.compile(r"-?\d+\.\d+")
 
 
@@ -52,18 +56,25 @@ def _checked(what, check):
         return Result(what, False, str(error))
 
 
-def record(folder: str | os.PathLike, texts: Sequence[str], evaluate: Sequence[str] = ()) -> None:
-    """Records the answers to `texts` in the card of a checkpoint, for `check`.
+def record(folder: str | os.PathLike, inputs: Sequence[str], evaluate: Sequence[str] = ()) -> None:
+    """Records the answers to `inputs` in the card of a checkpoint, for `check`.
 
     Args:
         folder: Folder of the checkpoint.
-        texts: Texts to predict, in any language that the model supports.
+        inputs: Texts to predict, in any language that the model supports. For models of images and sound names of files
+            of at most 100 kB, which become a part of the card.
         evaluate: Arguments of the task's `evaluate` that give the first score of the card, with files of the dev set
             as paths below the folder of the corpora, such as `{data}/classification/sst2/dev.tsv`. None for an encoder,
             which has no score.
+
+    Raises:
+        ValueError: If a file is larger.
+        OSError: If a file cannot be read.
     """
     card = checkpoints.read_card(folder)
-    card["checks"] = {"texts": [*texts], "answers": _predict(card["task"], folder, texts), "evaluate": [*evaluate]}
+    files = card["task"] != "encoder" and _commands(card["task"]).reads_files
+    given = {"files": [_encoded(pathlib.Path(path)) for path in inputs]} if files else {"texts": [*inputs]}
+    card["checks"] = {**given, "answers": _predict(card["task"], folder, given), "evaluate": [*evaluate]}
     checkpoints.write_card(folder, card)
 
 
@@ -88,13 +99,15 @@ def alike(found: str, expected: str) -> bool:
 
 
 def _answers(name, task, recorded):
-    found, expected = _predict(task, name, recorded["texts"]), recorded["answers"]
+    found, expected = _predict(task, name, recorded), recorded["answers"]
     if len(found) != len(expected):
         return Result("answers", False, f"{len(found)} lines instead of {len(expected)}")
-    for text, answer, wanted in zip(recorded["texts"], found, expected):
+    kind = "files" if "files" in recorded else "texts"
+    for number, (given, answer, wanted) in enumerate(zip(recorded[kind], found, expected)):
         if not alike(answer, wanted):
-            return Result("answers", False, f"{text!r} gives {answer!r} instead of {wanted!r}")
-    return Result("answers", True, f"those of the card to {len(recorded['texts'])} texts")
+            shown = repr(given) if kind == "texts" else f"file {number + 1}"
+            return Result("answers", False, f"{shown} gives {answer!r} instead of {wanted!r}")
+    return Result("answers", True, f"those of the card to {len(recorded[kind])} {kind}")
 
 
 def _score(name, card, arguments, data):
@@ -106,7 +119,24 @@ def _score(name, card, arguments, data):
     return Result("score", abs(found - score["value"]) <= _SCORE_TOLERANCE, comparison)
 
 
-def _predict(task, name, texts):
+def _encoded(path):
+    if path.stat().st_size > _MAX_BYTES:
+        raise ValueError(
+            f"A file whose answer is recorded becomes a part of the card. Received: {path}, of more than "
+            f"{_MAX_BYTES:,} bytes. Use a smaller one."
+        )
+    return base64.b64encode(path.read_bytes()).decode()
+
+
+def _predict(task, name, recorded):
+    if "files" in recorded:
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [pathlib.Path(folder) / str(number) for number in range(len(recorded["files"]))]
+            for path, content in zip(paths, recorded["files"]):
+                path.write_bytes(base64.b64decode(content))
+            lines = run(task, [_commands(task).predict, "--checkpoint", str(name), *map(str, paths)])
+        return [line.partition("\t")[2] for line in lines]
+    texts = recorded["texts"]
     if task == "encoder":  # The cosines with the first text.
         vectors = zoo.load(name).embed(texts)
         return [f"{cosine:.4f}" for cosine in vectors @ vectors[0]]

@@ -29,6 +29,7 @@ class TaskCommands:
         predict: Name of the command that predicts, such as "classify"; None for neither that command nor `export`.
         default_checkpoint: Default of `--checkpoint`; None if the option is required.
         reads_text: Whether models have a vocabulary.
+        reads_files: Whether models predict from files, such as images, not from lines of text.
         formats: What `export` writes beside a SavedModel: names in `zoo.conversion.runtime_formats.FORMATS`.
     """
 
@@ -37,6 +38,7 @@ class TaskCommands:
     predict: str | None = None
     default_checkpoint: str | None = None
     reads_text: bool = True
+    reads_files: bool = False
     formats: tuple[str, ...] = ("onnx", "litert")
 
     def add_corpus(self, command: argparse.ArgumentParser, prefix: str = "") -> None:

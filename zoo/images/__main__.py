@@ -22,7 +22,7 @@ class ImageCommands(TaskCommands):
     """The command line of image classification."""
 
     task, recipes, predict = "images", RECIPES, "classify"
-    reads_text, formats = False, ()
+    reads_text, reads_files, formats = False, True, ()
 
     def add_corpus(self, command, prefix=""):
         group = command_line.corpus_group(command, prefix)

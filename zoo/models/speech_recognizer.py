@@ -80,8 +80,9 @@ class SpeechRecognizer(StepDecoding, ConfiguredModel):
         logits = Decoder(E[ids], memory) E^T,  CTC: memory W + b
 
     (Watanabe et al. 2017; convolutions and scale of the frames as in Radford et al. 2023.) Frames are relative to the
-    loudest band of the recording, so its volume does not matter. All positions are distances (rotary ones), and the encoder sees a window only, so it
-    computes the same of a word anywhere in a recording, however long that is, at a cost that grows with its length.
+    loudest band of the recording, so its volume does not matter. All positions are distances (rotary ones), and the
+    encoder sees a window only, so it computes the same of a word anywhere in a recording, however long that is, at a
+    cost that grows with its length.
     Axes: B batch, S samples, F steps of the encoder, T target steps, V vocabulary, D width.
 
     Args:

@@ -19,7 +19,7 @@ class RecognitionCommands(TaskCommands):
     """The command line of speech recognition."""
 
     task, recipes, predict = "recognition", RECIPES, "transcribe"
-    formats = ()
+    reads_files, formats = True, ()
 
     def add_corpus(self, command, prefix=""):
         group = command_line.corpus_group(command, prefix)

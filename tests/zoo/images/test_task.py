@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import zoo
+from zoo.commands import checking
 from zoo.config import Recipe
 from zoo.image_config import ImageClassifierConfig
 from zoo.images import task
@@ -15,6 +16,7 @@ from zoo.images.__main__ import main
 from zoo.images.data import open_images
 from zoo.images.predictor import ImagePredictor
 from zoo.models.image_classifier import ImageClassifier
+from zoo.storage.checkpoints import read_card, write_card
 from zoo.training_config import ImageAugmentConfig, TrainingConfig
 
 MODEL = ImageClassifierConfig(
@@ -78,6 +80,26 @@ def test_images_are_paths_bytes_or_arrays(trained, folder):
     assert predictor.probabilities([large]).argmax() == predictor.probabilities([array]).argmax()
     with pytest.raises(ValueError, match="`images` must be a list"):
         predictor.classify(str(path))
+
+
+def test_recorded_answers_are_checked(trained, folder, tmp_path):
+    """The card keeps the files, so they are no longer needed; another file no longer gives the answer."""
+    checkpoint = shutil.copytree(trained[1] / "checkpoint", tmp_path / "checkpoint")
+    files = [shutil.copy(folder / label / "00.png", tmp_path / label) for label in ("red", "blue")]
+    checking.record(checkpoint, files)
+    for file in files:
+        file.unlink()
+    answers = [*checking.check(str(checkpoint))][1]
+    assert answers.passed and answers.detail == "those of the card to 2 files"
+    card = read_card(checkpoint)
+    assert [answer.split("\t")[0] for answer in card["checks"]["answers"]] == ["red", "blue"]
+    card["checks"]["files"].reverse()
+    write_card(checkpoint, card)
+    answers = [*checking.check(str(checkpoint))][1]
+    assert not answers.passed and "file 1 gives 'blue" in answers.detail
+    (tmp_path / "large.png").write_bytes(bytes(100_001))
+    with pytest.raises(ValueError, match="more than 100,000 bytes"):
+        checking.record(checkpoint, [tmp_path / "large.png"])
 
 
 def test_chunks_change_nothing(trained, folder):
