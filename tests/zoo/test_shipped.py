@@ -39,7 +39,7 @@ def shipped(request):
 def test_shipped_checkpoints_are_small():
     assert len(NAMES) >= 5
     packed = sum(len(zlib.compress(path.read_bytes(), 1)) for path in WEIGHTS_FOLDER.glob("*/*/*"))
-    assert packed < 93e6, "the wheel, which is a zip archive, stays below 95 MB"
+    assert packed < 94e6, "the wheel, which is a zip archive, stays below 95 MB"
 
 
 @pytest.mark.parametrize("name", NAMES)
