@@ -8,6 +8,7 @@ import rich.table
 from zoo.classification.metrics import confusion_matrix, draw_confusion
 from zoo.commands import command_line
 from zoo.commands.command_line import check_writable, progress_bar
+from zoo.commands.file_answers import FileAnswers
 from zoo.commands.task_commands import TaskCommands
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
@@ -69,13 +70,14 @@ class ImageCommands(TaskCommands):
     def run_predict(self, options):
         """Prints a line for each image: file, class and probability, separated by tabs."""
         predictor, files = self.load(options), options.files
+        answers = FileAnswers(predictor.classify, files, _CHUNK)
         with progress_bar(len(files), self.predict, shown=not sys.stdout.isatty()) as advance:
-            for start in range(0, len(files), _CHUNK):
-                chunk = files[start : start + _CHUNK]
-                for path, (label, probability) in zip(chunk, predictor.classify(chunk)):
+            for chunk in answers.chunks():
+                for path, (label, probability) in chunk:
                     print_result(f"{path}\t{join_lines(label)}\t{probability:.4f}")
                 sys.stdout.flush()
-                advance(len(chunk))
+                advance(_CHUNK)
+        return answers.status()
 
 
 COMMANDS = ImageCommands()

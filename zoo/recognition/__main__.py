@@ -1,14 +1,17 @@
 """Command line: `python -m zoo.recognition train | evaluate | transcribe | export`."""
 
+import itertools
 import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import check_writable, progress_bar
+from zoo.commands.file_answers import FileAnswers
 from zoo.commands.task_commands import TaskCommands
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
 from zoo.recognition.data import open_recordings
 from zoo.recognition.recipes import RECIPES
+from zoo.recognition.sound import read_recording
 from zoo.text.terminal import join_lines, print_result
 
 _CHUNK = 64
@@ -72,17 +75,18 @@ class RecognitionCommands(TaskCommands):
         predictor, files = self.load(options), options.files
         if options.stream:
             return _stream(predictor, files)
+        answers = FileAnswers(predictor.transcribe, files, _CHUNK)
         with progress_bar(len(files), self.predict, shown=not sys.stdout.isatty()) as advance:
-            for start in range(0, len(files), _CHUNK):
-                chunk = files[start : start + _CHUNK]
-                for path, text in zip(chunk, predictor.transcribe(chunk)):
+            for chunk in answers.chunks():
+                for path, text in chunk:
                     print_result(f"{path}\t{join_lines(text)}")
                 sys.stdout.flush()
-                advance(len(chunk))
+                advance(_CHUNK)
         if options.picture:
             from zoo.recognition.picture import draw_attention
 
             draw_attention(predictor, files[0], options.picture)
+        return answers.status()
 
 
 def _add_search(command):
@@ -92,12 +96,14 @@ def _add_search(command):
 
 
 def _stream(predictor, files):
-    for path in files:
+    answers = FileAnswers(lambda paths: [read_recording(path, predictor.sampling_rate) for path in paths], files, 1)
+    for path, samples in itertools.chain.from_iterable(answers.chunks()):
         print_result(f"{path}\t", end="")
-        for word in predictor.stream(path):
+        for word in predictor.stream(samples):
             print_result(f"{word} ", end="")
             sys.stdout.flush()
         print_result("")
+    return answers.status()
 
 
 COMMANDS = RecognitionCommands()

@@ -185,6 +185,12 @@ def test_command_line(trained, folder, tmp_path, capsys):
     (tmp_path / "note.jpg").write_text("no image")
     assert main(["classify", "--checkpoint", checkpoint, str(tmp_path / "note.jpg")]) == 2
     assert "note.jpg: The file must be an image" in capsys.readouterr().err
+    both = [str(tmp_path / "note.jpg"), str(tmp_path / "missing.jpg"), *files]
+    assert main(["classify", "--checkpoint", checkpoint, *both]) == 2
+    captured = capsys.readouterr()
+    assert [line.split("\t")[0] for line in captured.out.splitlines()] == files, "the others go on"
+    assert "note.jpg: The file must be an image" in captured.err and "missing.jpg" in captured.err
+    assert f"2 of {len(both)} files could not be read" in captured.err
 
 
 @pytest.mark.slow

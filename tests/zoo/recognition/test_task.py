@@ -200,5 +200,9 @@ def test_command_line(trained, folder, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"{file}\t")
     assert main(["transcribe", "--checkpoint", path, str(folder / "table.tsv")]) == 2
     assert "must be a recording" in capsys.readouterr().err
+    for options in ([], ["--stream"]):
+        assert main(["transcribe", "--checkpoint", path, *options, str(folder / "table.tsv"), file]) == 2
+        captured = capsys.readouterr()
+        assert captured.out.startswith(f"{file}\t") and "table.tsv" in captured.err and "1 of 2 files" in captured.err
     with pytest.raises(ValueError, match="`beam_size` must be at least 1"):
         SpeechTranscriber(trained[0].model, trained[0].tokenizer, beam_size=0)
