@@ -51,16 +51,24 @@ class AttentionPooling(keras.layers.Layer):
         self.query = self.add_weight(name="query", shape=(self.num_heads, width // self.num_heads))
 
     def call(self, inputs, mask=None):
+        weights = ops.cast(self.weights_of_steps(inputs, mask), inputs.dtype)
+        heads = self._split(inputs)
+        return ops.reshape(ops.einsum("bnt,btnh->bnh", weights, heads), (-1, inputs.shape[-1]))
+
+    def weights_of_steps(self, inputs, mask=None):
+        """Returns the weights of the steps in each average, float32 `[B, N, T]`; arguments as for a call."""
         check_dense(inputs)
         mask = masks.attached_mask(inputs, mask)
-        batch, steps, width = ops.shape(inputs)
-        heads = ops.reshape(inputs, (batch, steps, *self.query.shape))
+        heads = self._split(inputs)
         scores = ops.einsum("btnh,nh->bnt", heads, ops.cast(self.query, heads.dtype)) * self.query.shape[1] ** -0.5
         scores = at_least_float32(scores)  # Half precision loses long averages.
         if mask is not None:
             scores = ops.where(mask[:, None, :], scores, MASKED_SCORE)
-        weights = ops.cast(softmax(scores), heads.dtype)
-        return ops.reshape(ops.einsum("bnt,btnh->bnh", weights, heads), (batch, width))
+        return softmax(scores)
+
+    def _split(self, inputs):
+        batch, steps, _ = ops.shape(inputs)
+        return ops.reshape(inputs, (batch, steps, *self.query.shape))
 
     def compute_mask(self, inputs, previous_mask=None):
         return None

@@ -30,6 +30,7 @@ IMAGES = [
     Fault("zoo/corpora/image_rows.py", "default_rng((self.seed, epoch))", "default_rng(self.seed)", ROWS),
     Fault("zoo/corpora/image_rows.py", "[rows] - changes.cutout // 2", "[rows] + changes.cutout // 2", ROWS),
     Fault("zoo/corpora/image_rows.py", "if draws[4] < mix", "if draws[4] > mix", ROWS),
+    Fault("zoo/models/image_classifier.py", "in reversed(scores)", "in scores", TASK),
     Fault("zoo/commands/file_answers.py", "self.failed += 1", "self.failed += 0", TASK),
     Fault("zoo/commands/checking.py", "base64.b64decode(content)", "content.encode()", TASK),
     Fault("zoo/images/decoding.py", "ImageOps.exif_transpose(image)", "image", READING),

@@ -15,20 +15,24 @@ class FileAnswers:
         chunk: How many are answered at a time.
 
     Attributes:
-        failed: Number of files so far that could not be read.
+        readable: The files so far that could be read.
+        failed: Number of the others.
     """
 
     def __init__(self, answer: Callable[[Sequence[str]], Sequence[Any]], files: Sequence[str], chunk: int):
-        self._answer, self._files, self._chunk, self.failed = answer, files, chunk, 0
+        self._answer, self._files, self._chunk = answer, files, chunk
+        self.readable, self.failed = [], 0
 
     def chunks(self) -> Iterator[list[tuple[str, Any]]]:
         """Yields a list of (file, answer) for each chunk, without the files that could not be read."""
         for start in range(0, len(self._files), self._chunk):
             files = self._files[start : start + self._chunk]
             try:
-                yield [*zip(files, self._answer(files))]
+                answered = [*zip(files, self._answer(files))]
             except (ValueError, OSError):
-                yield [pair for file in files for pair in self._alone(file)]
+                answered = [pair for file in files for pair in self._alone(file)]
+            self.readable.extend(file for file, _ in answered)
+            yield answered
 
     def status(self) -> int:
         """Returns the exit status of the command, 2 if a file could not be read; reports how many could not."""

@@ -67,6 +67,10 @@ class ImageCommands(TaskCommands):
         if options.picture:
             draw_confusion(matrix, predictor.labels, options.picture)
 
+    def add_predict(self, command):
+        text = "file for a picture of the first 16 images, and of where the model looks; such as attention.png"
+        command.add_argument("--picture", help=text)
+
     def run_predict(self, options):
         """Prints a line for each image: file, class and probability, separated by tabs."""
         predictor, files = self.load(options), options.files
@@ -77,6 +81,10 @@ class ImageCommands(TaskCommands):
                     print_result(f"{path}\t{join_lines(label)}\t{probability:.4f}")
                 sys.stdout.flush()
                 advance(_CHUNK)
+        if options.picture and answers.readable:
+            from zoo.images.picture import draw_rollout
+
+            draw_rollout(predictor, answers.readable[:16], options.picture)
         return answers.status()
 
 

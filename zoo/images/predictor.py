@@ -80,6 +80,10 @@ class ImagePredictor(Predictor):
                 progress(len(chunk))
         return np.concatenate(found)
 
+    def attention(self, images: Sequence[Any]) -> np.ndarray:
+        """Computes how much each cell of an image counts, float32 `[N, rows, columns]`: attention rollout."""
+        return ops.convert_to_numpy(self.model.attention_rollout(self.rows(images)))
+
     def rows(self, images: Sequence[Any]) -> np.ndarray:
         """Reads images and resizes them to those of the model, uint8 `[N, H, W, 3]`; see `fit_image`."""
         size = self.model.config.image_size

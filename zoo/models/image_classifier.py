@@ -50,6 +50,33 @@ class ImageClassifier(ConfiguredModel):
     def call(self, inputs, training=None):
         return self.head(self.head_dropout(self.pooled(inputs)))
 
+    def attention_rollout(self, images):
+        """Computes how much of the prediction comes from each cell, through the attention of all blocks.
+
+        With the mean weights A of the heads of a block, half of what a block passes on is its input: the shares are
+        p (A_N + I) / 2 ... (A_1 + I) / 2, where p are those of the pooling (Abnar and Zuidema 2020, eq. 1).
+
+        Args:
+            images: As for a call, `[B, H, W, 3]`.
+
+        Returns:
+            Float32 `[B, rows, columns]`. The sum over all cells is 1, with a class token less.
+        """
+        x, scores = self.image_encoder.encoder(self.image_encoder.embed(images), return_attention_scores=True)
+        batch, steps, _ = ops.shape(x)
+        if self.config.pooling == "token":
+            share = ops.broadcast_to(ops.one_hot(ops.zeros((1,), "int32"), steps), (batch, steps))
+        elif self.pooling is None:
+            share = ops.full((batch, steps), 1 / steps)
+        else:
+            share = self.pooling.weights_of_steps(x)[:, 0]
+        for weights in reversed(scores):
+            mean = ops.mean(ops.cast(weights, "float32"), axis=1)
+            share = (share + ops.einsum("bi,bij->bj", share, mean)) / 2
+        if self.config.pooling == "token":
+            share = share[:, 1:]
+        return ops.reshape(share, (batch, self.config.grid_size, self.config.grid_size))
+
     def pooled(self, inputs):
         """Returns one vector for each image, `[B, D]`."""
         size = self.config.image_size

@@ -67,6 +67,10 @@ class ImageEncoder(keras.layers.Layer):
         self.built = True
 
     def call(self, inputs):
+        return self.encoder(self.embed(inputs))
+
+    def embed(self, inputs):
+        """Returns the vectors that the stack takes, of the same shape as those that it returns."""
         x = (ops.cast(inputs, self.compute_dtype) - MEAN) / DEVIATION
         x = self.positions(self.embedding(x))
         batch, rows, columns, width = ops.shape(x)
@@ -74,7 +78,7 @@ class ImageEncoder(keras.layers.Layer):
         if self.has_class_token:
             token = ops.broadcast_to(ops.cast(self.class_token, x.dtype), (batch, 1, width))
             x = ops.concatenate([token, x], axis=1)
-        return self.encoder(self.embedding_dropout(x))
+        return self.embedding_dropout(x)
 
     def layers_bottom_up(self) -> list[list[keras.layers.Layer]]:
         """Returns the embedding layers, then each block in a list of its own; without a final normalization."""

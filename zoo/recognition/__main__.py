@@ -82,10 +82,10 @@ class RecognitionCommands(TaskCommands):
                     print_result(f"{path}\t{join_lines(text)}")
                 sys.stdout.flush()
                 advance(_CHUNK)
-        if options.picture:
+        if options.picture and answers.readable:
             from zoo.recognition.picture import draw_attention
 
-            draw_attention(predictor, files[0], options.picture)
+            draw_attention(predictor, answers.readable[0], options.picture)
         return answers.status()
 
 

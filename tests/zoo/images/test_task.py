@@ -1,9 +1,11 @@
 """Training on files, resuming, loading, fine-tuning, predicting and the command line."""
 
 import dataclasses
+import itertools
 import json
 import shutil
 
+import keras
 import numpy as np
 import pytest
 
@@ -100,6 +102,42 @@ def test_recorded_answers_are_checked(trained, folder, tmp_path):
     (tmp_path / "large.png").write_bytes(bytes(100_001))
     with pytest.raises(ValueError, match="more than 100,000 bytes"):
         checking.record(checkpoint, [tmp_path / "large.png"])
+
+
+@pytest.mark.parametrize("pooling", ["attention", "mean", "token"])
+def test_rollout_adds_up_all_paths(pooling):
+    """The share of a cell is the sum over the paths from the pooling down to it, block by block."""
+    config = dataclasses.replace(MODEL, num_layers=2, image_size=4, num_convolutions=1, pooling=pooling, num_classes=3)
+    keras.utils.set_random_seed(1)
+    model = ImageClassifier(config)
+    model.build()
+    for weight in model.trainable_variables:
+        weight.assign(3 * keras.random.normal(weight.shape, seed=len(weight.path)))
+    image = np.random.default_rng(2).integers(0, 256, (1, 4, 4, 3), "uint8")
+    found = np.asarray(model.attention_rollout(image))[0].ravel()
+    encoder = model.image_encoder
+    x, scores = encoder.encoder(encoder.embed(image), return_attention_scores=True)
+    lower, upper = (np.asarray(each)[0].mean(0) for each in scores)
+    if pooling == "attention":
+        logits = np.asarray(x)[0] @ np.asarray(model.pooling.query)[0] / 4
+        last = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
+    else:
+        last = np.eye(len(lower))[0] if pooling == "token" else np.full(len(lower), 1 / len(lower))
+    expected = np.zeros(len(lower))
+    for top, middle, bottom in itertools.product(range(len(lower)), repeat=3):
+        step = [(weights[a, b] + (a == b)) / 2 for weights, a, b in ((upper, top, middle), (lower, middle, bottom))]
+        expected[bottom] += last[top] * step[0] * step[1]
+    np.testing.assert_allclose(found, expected[pooling == "token" :], atol=1e-6)
+    assert found.sum() == pytest.approx(1) or pooling == "token"
+    assert found.std() > 1e-3
+
+
+def test_picture_of_where_the_model_looks(trained, folder, tmp_path):
+    pytest.importorskip("matplotlib")
+    checkpoint, file = str(trained[1] / "checkpoint"), str(folder / "red" / "00.png")
+    picture = tmp_path / "attention.png"
+    assert main(["classify", "--checkpoint", checkpoint, "--picture", str(picture), file]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 def test_chunks_change_nothing(trained, folder):
