@@ -42,7 +42,7 @@ class SpeechReader(Reader):
     """
 
     summary = "{recordings:,} recordings ({minutes:,} minutes) from {lines:,} entries"
-    notes = "missing", "empty", "no_sound_file", "not_finite", "silent", "too_long", "no_text"
+    notes = "missing", "empty", "no_sound_file", "truncated", "not_finite", "silent", "too_long", "no_text"
     sampling_rate = 16_000
 
     def __init__(self, files: typing.Iterable[File], max_seconds: float = 30.0):

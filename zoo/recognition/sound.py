@@ -11,9 +11,11 @@ from zoo.extras import require
 
 SILENT = 3e-4  # Largest sample of what counts as silent: less than ten steps of 16 bits.
 
+_UNKNOWN_SIZE = 2**31 - 1  # From here on: of a WAV file that was written to a pipe.
+
 
 class NoSound(ValueError):
-    """A recording that cannot be used; `reason` is a word for it: "empty", "no_sound_file", "not_finite", "silent"."""
+    """A recording that cannot be used; `reason`: "empty", "no_sound_file", "truncated", "not_finite", "silent"."""
 
     def __init__(self, reason: str, detail: str):
         super().__init__(f"The file must be a recording such as WAV, FLAC or Ogg. Received: {detail}.")
@@ -37,7 +39,17 @@ def decode_sound(content: bytes, sampling_rate: int) -> np.ndarray:
     except (soundfile.LibsndfileError, RuntimeError, ValueError) as error:
         reason = str(error).rpartition(": ")[2].rstrip(".")
         raise NoSound("no_sound_file", f"{len(content):,} bytes of something else ({reason})") from None
+    if missing := _missing_bytes(content):
+        raise NoSound("truncated", f"a file whose last {missing:,} bytes are missing")
     return convert_samples(samples, rate, sampling_rate)
+
+
+def _missing_bytes(content):
+    """Returns how many bytes a WAV file lacks, which libsndfile reads to its end; other formats it refuses."""
+    size = int.from_bytes(content[4:8], "little")
+    if content[:4] != b"RIFF" or size >= _UNKNOWN_SIZE:
+        return 0
+    return max(0, size + 8 - len(content) - 1)  # A chunk of an odd length may lack its padding.
 
 
 def convert_samples(samples: np.ndarray, rate: int, sampling_rate: int) -> np.ndarray:

@@ -62,6 +62,7 @@ def test_what_is_no_recording_is_counted_and_named(tmp_path):
         "header.wav": tones.wav(SOUND[:0]),
         "text.wav": b"no sound at all, but a text that somebody renamed",
         "half.flac": tones.wav(SOUND, format="FLAC")[:60],
+        "half.wav": tones.wav(SOUND)[:4_000],
         "nan.wav": tones.wav(nan, subtype="FLOAT"),
         "silent.wav": tones.wav(np.zeros(4_000)),
         "long.wav": tones.wav(np.tile(SOUND, 20)),
@@ -79,11 +80,20 @@ def test_what_is_no_recording_is_counted_and_named(tmp_path):
         "missing": ["missing.wav"],
         "empty": ["empty.wav", "header.wav"],
         "no_sound_file": ["text.wav", "half.flac"],
+        "truncated": ["half.wav"],
         "not_finite": ["nan.wav"],
         "silent": ["silent.wav"],
         "too_long": ["long.wav"],
         "no_text": ["untold.wav"],
     }
+
+
+def test_files_from_a_pipe_do_not_know_their_length():
+    """As ffmpeg writes them: with the largest numbers where the lengths should be."""
+    whole = tones.wav(SOUND)
+    start = whole.index(b"data") + 4
+    piped = whole[:4] + b"\xff" * 4 + whole[8:start] + b"\xff" * 4 + whole[start + 4 :]
+    np.testing.assert_array_equal(*(decode_sound(content, 8_000) for content in (piped, whole)))
 
 
 def test_rates_and_channels_are_converted():
