@@ -40,7 +40,7 @@ def run_list(options) -> None:
         rich.table.Column("score", no_wrap=True),
         rich.table.Column("licence", no_wrap=True),
     ]
-    table = rich.table.Table(*columns, box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table = rich.table.Table(*columns, box=None, padding=(0, 1, 0, 0), pad_edge=False)
     for card in zoo.list():
         score = "{value:.2f} {metric}".format(**card["scores"][0]) if card.get("scores") else "none"
         licence = card.get("licence_short") or card.get("licence", "unknown")
