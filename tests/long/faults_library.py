@@ -16,12 +16,7 @@ LIBRARY = [
         "if not _in_place.get():",
         "tests/ops/test_updates.py",
     ),
-    Fault(
-        "keras_transformer/ops/updates.py",
-        "return start + steps",
-        "return start + 1",
-        "tests/ops/test_updates.py",
-    ),
+    Fault("keras_transformer/ops/updates.py", "return start + steps", "return start + 1", "tests/ops/test_updates.py"),
     Fault(
         "keras_transformer/ops/masks.py",
         "expand_dims(ahead <= 0, 0)",
