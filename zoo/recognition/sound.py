@@ -45,7 +45,7 @@ def decode_sound(content: bytes, sampling_rate: int) -> np.ndarray:
 
 
 def _missing_bytes(content):
-    """Returns how many bytes a WAV file lacks; libsndfile reads the rest. It refuses such FLAC and Ogg files, not MP3."""
+    """Returns how many bytes a WAV file lacks. libsndfile reads the rest, also of MP3; FLAC and Ogg it refuses."""
     size = int.from_bytes(content[4:8], "little")
     if content[:4] != b"RIFF" or size >= _UNKNOWN_SIZE:
         return 0
