@@ -10,7 +10,8 @@ TFDS = ["tensorflow-datasets>=4.9.9", "importlib-resources"]  # It imports the s
 DRAW = ["matplotlib>=3.9"]
 IMAGES = ["pillow>=11"]
 SPEECH = ["soundfile>=0.13", "soxr>=0.5", "jiwer>=4"]
-MEDIA = [*IMAGES, *SPEECH]
+DETECTION = [*IMAGES, "pycocotools>=2.0.8", "scipy>=1.13"]
+MEDIA = [*DETECTION, *SPEECH]
 PARSING = ["nltk>=3.9"]
 EXAMPLES = ["num2words>=0.5.13", *TRAIN]
 BENCHMARKS = ["keras-hub>=0.20", *DRAW, *PARSING]
@@ -53,6 +54,7 @@ setup(
         "tfds": TFDS,
         "draw": DRAW,
         "images": IMAGES,
+        "detection": DETECTION,
         "speech": SPEECH,
         "parsing": PARSING,
         "ctranslate2": CTRANSLATE2,

@@ -87,6 +87,28 @@ class ImageAugmentConfig(CheckedConfig):
 
 
 @dataclass(frozen=True)
+class BoxAugmentConfig(CheckedConfig):
+    """How images with boxes are changed at random, anew in every epoch; see `zoo.corpora.box_rows`.
+
+    Args:
+        flip: Whether half of the images are mirrored, left to right.
+        quarter_turns: Whether images are turned by 0, 90, 180 or 270 degrees, for pictures without an upper side, such
+            as those from above or of a microscope.
+        scale: Largest change of the size: with 0.5, between 1 / 1.5 and 1.5 times as large. What is larger than the
+            image is cut at random, what is smaller is surrounded by grey.
+        colour: Largest change of brightness, contrast and saturation: 0.2 is up to 20 % less or more.
+    """
+
+    flip: bool = False
+    quarter_turns: bool = False
+    scale: float = share()
+    colour: float = share()
+
+    def __bool__(self):
+        return any(getattr(self, item.name) for item in fields(self))
+
+
+@dataclass(frozen=True)
 class DenoisingConfig(CheckedConfig):
     """Noise from which an encoder-decoder restores the text in pretraining; see `zoo.corpora.denoising`.
 
@@ -134,6 +156,7 @@ class TrainingConfig(CheckedConfig):
         pieces: Of a vocabulary learned from the corpus: "subwords", "characters" or "bytes".
         augment: Shares of the pairs that are changed at random, for translation.
         image_augment: How images are changed at random.
+        box_augment: How images with boxes are changed at random.
         denoising: Noise from which an encoder-decoder restores texts, for pretraining.
         placeholders: Whether a translator reads and writes placeholders for addresses, telephone numbers and codes, so
             that they are never changed (`zoo.text.placeholders`). It learns that from those that `augment.copies` adds.
@@ -181,6 +204,7 @@ class TrainingConfig(CheckedConfig):
     pieces: str = choice("subwords", "characters", "bytes")
     augment: AugmentConfig = AugmentConfig()
     image_augment: ImageAugmentConfig = ImageAugmentConfig()
+    box_augment: BoxAugmentConfig = BoxAugmentConfig()
     denoising: DenoisingConfig = DenoisingConfig()
     placeholders: bool = False
     subword_dropout: float = rate(0.0)
@@ -193,7 +217,7 @@ class TrainingConfig(CheckedConfig):
     r_drop: float = zero_or_more(0.0)
     ema: float = rate(0.0)
     average: int = positive(5)
-    score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1", "wer")
+    score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1", "wer", "ap50", "ap", "exact_sets")
     patience: int = zero_or_more(0)
     precision: str = choice(*DTYPES)
     jit_compile: bool = False

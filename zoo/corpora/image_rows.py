@@ -102,7 +102,7 @@ class _Epoch(Corpus):
         if changes.shift:
             images = _shifted(images, self._shifts[rows], changes.shift)
         if changes.colour:
-            images = _recoloured(images, self._colours[rows])
+            images = recoloured(images, self._colours[rows])
         if changes.cutout:
             for image, (row, column) in zip(images, self._centres[rows] - changes.cutout // 2):
                 image[max(0, row) : row + changes.cutout, max(0, column) : column + changes.cutout] = 128
@@ -117,7 +117,7 @@ def _shifted(images, shifts, most):
     return images
 
 
-def _recoloured(images, factors):
+def recoloured(images, factors):
     """Multiplies brightness, then the distance from the mean grey (contrast), then that from each pixel's grey."""
     brightness, contrast, saturation = factors.T[:, :, None, None, None]
     images = images.astype("float32")

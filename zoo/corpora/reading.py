@@ -119,7 +119,11 @@ class DatasetRows:
 
     def names(self, feature: str) -> list[str] | None:
         """Returns the names of the classes if the feature is a class label, else None."""
-        return getattr(self._builder.info.features[feature], "names", None)
+        return getattr(self.feature(feature), "names", None)
+
+    def feature(self, name: str) -> typing.Any:
+        """Returns the description of a feature."""
+        return self._builder.info.features[name]
 
     def __iter__(self) -> typing.Iterator[Row]:
         self._builder.download_and_prepare()
@@ -134,7 +138,7 @@ class DatasetRows:
             yield tuple(self._cell(feature, example[feature]) for feature in self.features)
 
     def _cell(self, feature, value):
-        if isinstance(value, bytes) or getattr(value, "ndim", 0):  # A text, or an image.
+        if isinstance(value, bytes | dict) or getattr(value, "ndim", 0):  # A text, several features, or an image.
             return value
         names = self.names(feature)  # Unpublished labels of a test set are -1.
         return (names[value] if names and value >= 0 else str(value)).encode()

@@ -1,13 +1,12 @@
 """Readers of images with classes: folders, zip files, tensorflow-datasets. No Keras."""
 
 import os
-import pathlib
 import typing
-import zipfile
 
 import numpy as np
 
-from zoo.corpora.reading import DatasetRows, PathLike, Reader, existing_path
+from zoo.corpora.archives import FileArchive
+from zoo.corpora.reading import DatasetRows, PathLike, Reader
 from zoo.corpora.reports import Report
 from zoo.images.decoding import NoImage, read_image
 
@@ -56,42 +55,23 @@ class ImageReader(Reader):
             yield number, example
 
 
-class FolderFiles:
-    """Yields the files of a folder of folders, CLASS/FILE, in the order of their names; hidden files are left out."""
+class ClassFiles:
+    """Yields (class, name, content) of the files of a folder or zip file, CLASS/FILE, in the order of their names.
 
-    def __init__(self, path: PathLike):
-        self._path = existing_path(path)
-
-    def __iter__(self):
-        for path in sorted(self._path.rglob("*")):
-            parts = path.relative_to(self._path).parts
-            if len(parts) > 1 and path.is_file() and not any(part.startswith(".") for part in parts):
-                yield parts[0], "/".join(parts), path.read_bytes()
-
-
-class ZipFiles:
-    """Yields the files of a zip file that has folders, CLASS/FILE, in the order of their names.
-
-    Nothing is unpacked, so names cannot lead anywhere. If all files are in one folder, its folders are the classes.
-
-    Raises:
-        ValueError: If it is no zip file.
+    If all files of a zip file are in one folder, its folders are the classes.
     """
 
     def __init__(self, path: PathLike):
-        self._path = existing_path(path)
-        if not zipfile.is_zipfile(self._path):
-            raise ValueError(f"{path} must be a zip file or a folder. Received: another file. Pass one of both.")
+        self._archive = FileArchive(path)
 
     def __iter__(self):
-        with zipfile.ZipFile(self._path) as archive:
-            names = sorted(name for name in archive.namelist() if not name.endswith("/") and not _is_hidden(name))
-            tops = {name.split("/")[0] for name in names}
-            depth = 1 if len(tops) == 1 and all(name.count("/") > 1 for name in names) else 0
-            for name in names:
-                parts = name.split("/")[depth:]
-                if len(parts) > 1:
-                    yield parts[0], "/".join(parts), _content(archive, name)
+        names, depth = self._archive.names(), 0
+        if self._archive.is_zip and len({name.split("/")[0] for name in names}) == 1:
+            depth = 1 if all(name.count("/") > 1 for name in names) else 0
+        for name in names:
+            parts = name.split("/")[depth:]
+            if len(parts) > 1:
+                yield parts[0], "/".join(parts), self._archive.read(name)
 
 
 def open_images(data: PathLike, *, split: str = "train", data_dir: PathLike | None = None) -> ImageReader:
@@ -106,7 +86,7 @@ def open_images(data: PathLike, *, split: str = "train", data_dir: PathLike | No
         name = os.fspath(data).removeprefix("tfds:")
         rows = DatasetRows(name, None, split, data_dir, "features", _image_and_label)
         return ImageReader(_DatasetFiles(rows), rows.names(rows.features[1]))
-    return ImageReader(FolderFiles(data) if pathlib.Path(data).is_dir() else ZipFiles(data))
+    return ImageReader(ClassFiles(data))
 
 
 class _DatasetFiles:
@@ -124,15 +104,3 @@ def _image_and_label(info):
     images = [name for name, feature in info.features.items() if type(feature).__name__ == "Image"]
     labels = [name for name, feature in info.features.items() if hasattr(feature, "names")]
     return [*images, *labels] if len(images) == len(labels) == 1 else []
-
-
-def _is_hidden(name):
-    return any(part.startswith((".", "__MACOSX")) for part in name.split("/"))
-
-
-def _content(archive, name):
-    """Returns the content of a file of a zip, or nothing for a damaged one."""
-    try:
-        return archive.read(name)
-    except (zipfile.BadZipFile, RuntimeError, OSError):  # A wrong checksum, or encrypted.
-        return b""

@@ -15,7 +15,7 @@ from zoo.serving.predictor import Predictor
 from zoo.storage.checkpoints import Checkpoint
 from zoo.training import fine_tuning
 from zoo.training.scores import SEED, bootstrap_scores
-from zoo.training.tasks import Evaluation, Task, TrainingData
+from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
 
 _SENTINELS = 100  # As in T5.
 
@@ -86,7 +86,7 @@ class Denoising(Pretraining):
 
     predictor_class = Denoiser
     scores = {"loss": "loss"}
-    unused = ("augment", "placeholders", "image_augment", "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+    unused = ("augment", "placeholders", *IMAGES, "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
 
     def check(self, recipe, initial):
         super().check(recipe, initial)

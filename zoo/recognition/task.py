@@ -12,9 +12,9 @@ from zoo.corpora.token_rows import TokenRows
 from zoo.recognition.loss import CTCAndTokenCrossEntropy
 from zoo.recognition.metrics import error_rates
 from zoo.recognition.predictor import SpeechTranscriber
-from zoo.training.tasks import Evaluation, Task, TrainingData
+from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
 
-_UNUSED = "augment", "placeholders", "denoising", "image_augment", "subword_dropout", "token_dropout"
+_UNUSED = "augment", "placeholders", "denoising", *IMAGES, "subword_dropout", "token_dropout"
 _ENCODER = "frozen_layers", "layer_decay", "lora_rank", "r_drop"
 
 

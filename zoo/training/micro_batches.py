@@ -30,7 +30,8 @@ def micro_batches(
     """
     for inputs, labels in batches:
         rows = -len(labels) % (accumulation * replicas)
-        real = int(np.count_nonzero(labels != pad_label))
+        real = labels != pad_label
+        real = int(np.count_nonzero(real.any(-1) if real.ndim > 2 else real))  # Objects are labels of several numbers.
         count(real)
         weights = np.full((len(labels) + rows) // accumulation, accumulation / max(1, real), "float32")
         split = {name: np.split(append_rows(ids, rows, PAD_ID), accumulation) for name, ids in inputs.items()}

@@ -38,6 +38,10 @@ from zoo.training.runs import (
 from zoo.training.scores import Score
 
 
+IMAGES = "image_augment", "box_augment"
+"""The fields of `TrainingConfig` that have no effect in tasks without images."""
+
+
 class Evaluation(NamedTuple):
     """Scores of a predictor on examples, with the correct and the predicted outputs, and the mean loss if known."""
 
@@ -60,7 +64,7 @@ class Task:
 
     predictor_class: type[Predictor]
     scores: Mapping[str, str]
-    unused: tuple[str, ...] = ("augment", "placeholders", "denoising", "image_augment")
+    unused: tuple[str, ...] = ("augment", "placeholders", "denoising", *IMAGES)
     dev_options: Mapping[str, Any] = {}
 
     def read(self, recipe: Recipe, train: Any, dev: Any, log: Log) -> TrainingData:

@@ -134,8 +134,8 @@ class Trainer:
         examples = guard.remember(self._examples(batches, progress.count))
         # The first example is made here because tf.data would replace the errors of a bad corpus by its own.
         beginning = [*itertools.islice(examples, 1)]
-        if all(np.ndim(labels) == 1 for _, labels, _ in beginning):
-            progress.unit = "examples"
+        for _, labels, _ in beginning:
+            progress.unit = {1: "examples", 3: "objects"}.get(np.ndim(labels), progress.unit)
         self.model.fit(
             self._dataset(itertools.chain(beginning, examples)),
             steps_per_epoch=(self.config.steps - self.step) * self.accumulation,

@@ -21,7 +21,7 @@ from zoo.text.known_words import merge_words, most_frequent_words
 from zoo.training import fine_tuning
 from zoo.training.digests import check_corpus
 from zoo.training.runs import check_settings
-from zoo.training.tasks import Evaluation, Task, TrainingData
+from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
 from zoo.translation.data import PairReader
 from zoo.translation.length_loss import LengthAndTokenCrossEntropy
 from zoo.translation.metrics import bleu, chrf
@@ -42,7 +42,7 @@ class Translation(Task):
 
     predictor_class = Translator
     scores = {"bleu": "BLEU", "loss": "loss"}
-    unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank", "denoising", "image_augment")
+    unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank", "denoising", *IMAGES)
 
     def check(self, recipe, initial):
         super().check(recipe, initial)

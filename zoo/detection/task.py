@@ -1,0 +1,129 @@
+"""The task of detecting objects."""
+
+import dataclasses
+
+import numpy as np
+
+from zoo.corpora.box_rows import BoxRows, ChangedBoxes, fit_to_canvas, padded_objects
+from zoo.corpora.inspection import inspect_reader
+from zoo.detection.loss import SetPredictionLoss
+from zoo.detection.metrics import Found, detection_scores
+from zoo.detection.predictor import ObjectDetector
+from zoo.extras import require
+from zoo.text.checks import numbers_of
+from zoo.training.tasks import Evaluation, Task, TrainingData
+
+_TEXT = "lowercase", "case_markup", "split_digits", "pieces", "subword_dropout", "token_dropout"
+_ENCODER = "frozen_layers", "layer_decay", "lora_rank", "r_drop"
+
+
+class ObjectDetection(Task):
+    """Trains and evaluates detectors of objects. Corpora are readers of `zoo.detection.data`.
+
+    The training corpus determines the classes. Examples are (images uint8 `[H, W, 3]`, known objects as `Found`).
+    """
+
+    predictor_class = ObjectDetector
+    scores = {"ap50": "AP50", "ap": "AP", "exact_sets": "exact sets"}
+    unused = ("augment", "placeholders", "denoising", "image_augment", "label_smoothing", *_TEXT, *_ENCODER)
+
+    def check(self, recipe, initial):
+        super().check(recipe, initial)
+        require("Matching objects", "scipy")
+        require("Average precision", "pycocotools")
+        if initial is not None and not isinstance(initial, ObjectDetector):
+            raise ValueError(
+                f"`initial` must be a detector of objects. Received: {type(initial).__name__}. Load another model."
+            )
+        sizes = "image_rows", "image_columns", "num_queries"
+        for name in sizes if initial is not None else ():
+            old, new = (getattr(config, name) for config in (initial.model.config, recipe.model))
+            if old != new:
+                raise ValueError(
+                    f"The sizes must be those of the initial model: {name}={old}. Received: model.{name}={new}. "
+                    "Change it."
+                )
+
+    def read(self, recipe, train, dev, log):
+        config = recipe.model
+        rows, columns = config.image_rows, config.image_columns
+        kept = []
+        for example in train:
+            image, size = fit_to_canvas(example.image, rows, columns)
+            kept.append((image, size, example.image.shape[:2], [item for item in example.objects if not item.ignored]))
+        inspect_reader(train, "train", log)
+        labels = sorted({item.label for *_, objects in kept for item in objects})
+        if not labels:
+            raise ValueError(f"The training corpus must have objects. Received: {train.report}. Check its boxes.")
+        log(f"{train.report}; {len(labels)} classes: {', '.join(labels[:20])}")
+        pairs = [_encode(objects, labels, old, size) for _, size, old, objects in kept]
+        most = max(len(classes) for classes, _ in pairs)
+        if most > config.num_queries:
+            raise ValueError(
+                f"There must be as many queries as objects in an image, {most}. Received: model.num_queries="
+                f"{config.num_queries}. Raise it."
+            )
+        sizes = np.array([size for _, size, *_ in kept], "int32")
+        corpus = BoxRows(np.stack([image for image, *_ in kept]), sizes, *padded_objects(pairs))
+        dev_examples = _examples(dev, labels, "class of the dev corpus")
+        inspect_reader(dev, "dev", log)
+        log(f"dev: {dev.report}")
+        if not dev_examples[0]:
+            raise ValueError("The dev corpus must have images to select the best checkpoint. Received: no image.")
+        found = {"num_classes": len(labels)}
+        return TrainingData(corpus, dev_examples, texts=tuple, sizes=found, arguments={"labels": labels})
+
+    def model_config(self, run):
+        given = run.config if run.initial is None else run.initial.model.config
+        names = "dropout", "attention_dropout", "activation_dropout", "no_object_weight"
+        rates = {name: getattr(run.config, name) for name in names}
+        return dataclasses.replace(given, **rates, **run.data.sizes)
+
+    def encode(self, run, tokenizer):
+        return run.data.train
+
+    def with_noise(self, corpus, run):
+        changes = run.settings.box_augment
+        return ChangedBoxes(corpus, changes, run.settings.seed) if changes else corpus
+
+    def make_loss(self, run, pad_label):
+        return SetPredictionLoss(run.config.no_object_weight)
+
+    def make_predictor(self, model, card, run):
+        return self.predictor_class(model, card=card, **run.data.arguments)
+
+    def examples(self, predictor, data):
+        images, known = _examples(data, predictor.labels, "class")
+        inspect_reader(data, "corpus")
+        if not images:
+            raise ValueError(f"There must be at least one image to evaluate on. Received: {data.report}.")
+        return images, known
+
+    def score(self, predictor, examples, resamples=0, progress=None):
+        """Computes AP50, AP and the share of exact sets; `predicted` are `Found`."""
+        images, known = examples
+        found = predictor.find(images, progress)
+        scores, _ = detection_scores(known, found, predictor.labels, predictor.min_score, resamples)
+        return Evaluation(scores, known, found)
+
+
+def _encode(objects, labels, old, new):
+    """Returns the classes and boxes of objects after their image is resized from one size to another."""
+    boxes = np.array([item.box for item in objects], "float32").reshape(-1, 4)
+    classes = np.array(numbers_of([item.label for item in objects], labels), "int32")
+    return classes, boxes * np.tile([new[1] / old[1], new[0] / old[0]], 2)
+
+
+def _examples(reader, labels, kind):
+    """Returns images, and their known objects as `Found`."""
+    images, known = [], []
+    for example in reader:
+        classes = np.array(numbers_of([item.label for item in example.objects], labels, kind), "int32")
+        boxes = np.array([item.box for item in example.objects]).reshape(-1, 4)
+        images.append(example.image)
+        known.append(Found(classes, boxes, None, np.array([item.ignored for item in example.objects], bool)))
+    return images, known
+
+
+_task = ObjectDetection()
+train, evaluate, from_checkpoint = _task.train, _task.evaluate, _task.from_checkpoint

@@ -1,0 +1,149 @@
+"""Model that finds the objects of an image as a set."""
+
+import keras
+import numpy as np
+from keras import ops
+
+from keras_transformer import Decoder, Encoder, GridPositionalEncoding
+from keras_transformer.layers.dropout import Dropout
+from keras_transformer.ops.positions import sinusoidal_encoding
+from zoo.detection_config import DetectorConfig
+from zoo.models.backbone import ResidualBackbone
+from zoo.models.encoder_model import ConfiguredModel
+from zoo.models.image_encoder import DEVIATION, MEAN
+
+
+@keras.saving.register_keras_serializable("zoo")
+class Detector(ConfiguredModel):
+    """Predicts a set of objects, each with a class and a box (Carion et al. 2020, "End-to-end object detection").
+
+        memory = Encoder(Conv(Backbone(image)) + P) + P
+        x_0 = queries,  x_n = DecoderBlock(x_(n-1) + W P(b_(n-1)), memory)
+        b_n = sigmoid(logit(b_(n-1)) + MLP(Norm(x_n))),  classes_n = Norm(x_n) W + bias
+
+    All objects are found at once: the decoder sees no order, and no causal mask. The queries are learned, and have boxes
+    b_0 that are learned, too (Liu et al. 2022, "DAB-DETR"), from which each block departs (Zhu et al. 2021, "Deformable
+    DETR", section 4.2). The heads are the same after all blocks.
+    Axes: B batch, H rows, W columns, Q queries, G groups of queries, N decoder blocks, C classes.
+
+    Args:
+        config: Sizes and rates.
+
+    Call arguments:
+        inputs: Dictionary of `images`, uint8 or float `[B, H, W, 3]`, values from 0 to 255, of the size of `config`,
+            and `sizes`, int32 `[B, 2]`: rows and columns of the image, the rest is padding at the bottom and the right.
+        training: Whether to return the predictions after all blocks, by all groups of queries.
+
+    Returns:
+        Float32 `[B, S, Q, C + 5]`: logits of C classes, of "no object", and a box (centre x, centre y, width, height)
+        in units of the columns and rows of the model. S is N * G in training, otherwise 1.
+    """
+
+    config_class, default_name = DetectorConfig, "detector"
+
+    def __init__(self, config: DetectorConfig, **kwargs):
+        super().__init__(config, **kwargs)
+        named, width = {"dtype": self.dtype_policy}, config.hidden_dim
+        sizes = config.channels, config.num_stages, config.num_residual_blocks
+        self.backbone = ResidualBackbone(*sizes, **named, name="backbone")
+        self.projection = keras.layers.Dense(width, **named, name="projection")
+        self.positions = GridPositionalEncoding(**named, name="positions")
+        self.embedding_dropout = Dropout(config.dropout, **named, name="embedding_dropout")
+        blocks = config.block_arguments()
+        self.encoder = Encoder(config.num_encoder_layers, **blocks, **named, name="encoder")
+        self.decoder = Decoder(config.num_decoder_layers, **blocks, **named, name="decoder")
+        self.box_positions = keras.layers.Dense(width, **named, name="box_positions")
+        self.class_head = keras.layers.Dense(config.num_classes + 1, **named, name="class_head")
+        self.box_hidden = [keras.layers.Dense(width, "relu", **named, name=f"box_hidden_{i}") for i in range(2)]
+        self.box_head = keras.layers.Dense(4, kernel_initializer="zeros", **named, name="box_head")
+
+    def build(self, inputs_shape=None):
+        width = self.config.hidden_dim
+        self.backbone.build()
+        last = self.backbone.compute_output_shape((None, None, None, 3))
+        self.projection.build(last)
+        self.positions.build((None, None, None, width))
+        for layer in (self.encoder, self.decoder, self.class_head, *self.box_hidden, self.box_head):
+            layer.build((None, None, width))
+        self.box_positions.build((None, None, 2 * width))
+        count, start = self.config.query_groups * self.config.num_queries, keras.initializers.RandomNormal(stddev=0.1)
+        self.queries = self.add_weight(name="queries", shape=(count, width), initializer=start)
+        boxes = _spread_boxes(self.config.num_queries)
+        self.query_boxes = self.add_weight(name="query_boxes", shape=(count, 4), initializer="zeros")
+        self.query_boxes.assign(np.tile(_logit(boxes), (self.config.query_groups, 1)))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        memory, memory_mask = self.encode(inputs)
+        groups = self.config.query_groups if training else 1
+        predicted = self.decode(memory, memory_mask, groups)
+        if not training:
+            return predicted[-1][:, None]
+        batch, count = ops.shape(memory)[0], self.config.num_queries
+        stacked = ops.stack(predicted, axis=1)
+        return ops.reshape(stacked, (batch, len(predicted) * groups, count, self.config.num_classes + 5))
+
+    def encode(self, inputs):
+        """Returns the feature map as vectors, `[B, T, D]`, with their mask, `[B, T]`."""
+        config = self.config
+        images = ops.reshape(inputs["images"], (-1, config.image_rows, config.image_columns, 3))
+        x = (ops.cast(images, self.compute_dtype) - MEAN) / DEVIATION
+        x = self.projection(self.backbone(x))
+        shape, steps = ops.shape(x), config.grid_rows * config.grid_columns
+        mask = self._mask(inputs["sizes"])
+
+        def flat(grid):
+            return ops.reshape(grid, (shape[0], steps, config.hidden_dim))
+
+        x = self.encoder(self.embedding_dropout(flat(self.positions(x))), inputs_mask=mask)
+        return flat(self.positions(ops.reshape(x, shape))), mask
+
+    def decode(self, memory, memory_mask, groups: int = 1) -> list:
+        """Returns what each decoder block predicts, float32 `[B, groups * Q, C + 5]`."""
+        count = groups * self.config.num_queries
+        shape = ops.shape(memory)[0], count
+        x = ops.broadcast_to(ops.cast(self.queries[:count], memory.dtype), (*shape, self.config.hidden_dim))
+        logits = ops.broadcast_to(ops.cast(self.query_boxes[:count], "float32"), (*shape, 4))
+        alone = {} if groups == 1 else {"attention_mask": self._same_group(groups)}
+        predicted = []
+        for block in self.decoder.blocks:
+            x = x + self.box_positions(self._encode_boxes(ops.sigmoid(logits)))
+            x = block(x, memory, memory_mask=memory_mask, use_causal_mask=False, **alone)
+            hidden = change = self.decoder.norm(x)
+            for layer in self.box_hidden:
+                change = layer(change)
+            logits = logits + ops.cast(self.box_head(change), "float32")
+            classes = ops.cast(self.class_head(hidden), "float32")
+            predicted.append(ops.concatenate([classes, ops.sigmoid(logits)], axis=-1))
+            logits = ops.stop_gradient(logits)
+        return predicted
+
+    def _mask(self, sizes):
+        """Returns which cells start inside of the image, boolean `[B, T]`."""
+        rows = ops.arange(self.config.grid_rows) * self.config.stride < sizes[:, :1]
+        columns = ops.arange(self.config.grid_columns) * self.config.stride < sizes[:, 1:]
+        mask = ops.logical_and(rows[:, :, None], columns[:, None, :])
+        return ops.reshape(mask, (-1, self.config.grid_rows * self.config.grid_columns))
+
+    def _same_group(self, groups):
+        group = np.repeat(np.arange(groups), self.config.num_queries)
+        return ops.convert_to_tensor(group[None, :, None] == group[None, None, :])
+
+    def _encode_boxes(self, boxes):
+        """Encodes centres as the feature map encodes its cells, and sizes alike, `[B, Q, 2 D]`."""
+        across, down, wide, high = (boxes[..., i] for i in range(4))
+        rows, columns = self.config.grid_rows, self.config.grid_columns
+        numbers = down * rows - 0.5, across * columns - 0.5, high * rows, wide * columns
+        parts = [sinusoidal_encoding(each, self.config.hidden_dim // 2) for each in numbers]
+        return ops.cast(ops.concatenate(parts, axis=-1), self.compute_dtype)
+
+
+def _spread_boxes(count):
+    """Returns boxes whose centres are spread evenly, float `[count, 4]`: the R2 sequence of Roberts (2018)."""
+    ratio = 1.32471795724474602596  # The real root of x^3 = x + 1.
+    centres = (0.5 + np.arange(1, count + 1)[:, None] * ratio ** -np.array([1.0, 2.0])) % 1
+    return np.concatenate([0.02 + 0.96 * centres, np.full((count, 2), 0.2)], axis=1)
+
+
+def _logit(shares):
+    return np.log(shares / (1 - shares))
