@@ -217,7 +217,9 @@ class TrainingConfig(CheckedConfig):
     r_drop: float = zero_or_more(0.0)
     ema: float = rate(0.0)
     average: int = positive(5)
-    score: str = choice("bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1", "wer", "ap50", "ap", "exact_sets")
+    score: str = choice(
+        "bleu", "loss", "accuracy", "macro_f1", "span_f1", "bracket_f1", "wer", "ap50", "ap", "exact_sets"
+    )
     patience: int = zero_or_more(0)
     precision: str = choice(*DTYPES)
     jit_compile: bool = False

@@ -1,6 +1,5 @@
 """The files of a folder or of a zip file. Standard library only."""
 
-import pathlib
 import zipfile
 
 from zoo.corpora.reading import PathLike, existing_path

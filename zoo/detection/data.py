@@ -3,7 +3,6 @@
 import json
 import math
 import os
-import pathlib
 import posixpath
 import typing
 import xml.etree.ElementTree
@@ -84,7 +83,7 @@ class VOCFiles:
     """Yields the images of a folder or zip file and the objects of XML files that have the same name.
 
     Coordinates of Pascal VOC are numbers of pixels from 1, both ends inside. The files may be in any folders, as
-    JPEGImages and Annotations.
+    JPEGImages and Annotations; of files of the same name in several folders, that beside the image counts.
     """
 
     def __init__(self, path: PathLike):
@@ -92,13 +91,16 @@ class VOCFiles:
 
     def __iter__(self):
         names = self._archive.names()
-        lists = {_stem(name): name for name in names if name.lower().endswith(".xml")}
-        images = [name for name in names if not name.lower().endswith(".xml")]
-        known = {_stem(name) for name in images}
-        for name in images:
-            path = lists.get(_stem(name))
+        lists = [name for name in names if name.lower().endswith(".xml")]
+        paths = {_stem(name): name for name in lists} | {_without_suffix(name): name for name in lists}
+        used = set()
+        for name in names:
+            if name.lower().endswith(".xml"):
+                continue
+            path = paths.get(_without_suffix(name)) or paths.get(_stem(name))
+            used.add(path)
             yield name, self._archive.read(name), None if path is None else _voc_objects(self._archive.read(path))
-        yield from ((name, None, None) for stem, name in sorted(lists.items()) if stem not in known)
+        yield from ((name, None, None) for name in lists if name not in used)
 
 
 class COCOFiles:
@@ -172,8 +174,12 @@ def open_boxes(
     return BoxReader(COCOFiles(data, images) if is_json else VOCFiles(data))
 
 
+def _without_suffix(name):
+    return posixpath.splitext(name)[0]
+
+
 def _stem(name):
-    return pathlib.PurePosixPath(name).stem
+    return _without_suffix(posixpath.basename(name))
 
 
 def _voc_objects(content):

@@ -40,8 +40,8 @@ class SetPredictionLoss(keras.losses.Loss):
         loss = sum_q w CrossEntropy(class_q) + sum_m L(box_m),  L = 5 L1 + 2 (1 - GIoU)
 
     A prediction without an object has the class "no object", whose weight w is below 1. Sets are predicted after each
-    block of the decoder ("auxiliary losses") and by groups of queries; each is matched alone, and the loss is their mean.
-    It is a sum over the rows of a batch: the weights of the rows include the division by the number of objects.
+    block of the decoder ("auxiliary losses") and by groups of queries; each is matched alone, and the loss is their
+    mean. It is a sum over the rows of a batch: the weights of the rows include the division by the number of objects.
     Axes: B batch, S sets, Q predictions, M objects, C classes.
 
     Args:

@@ -21,9 +21,9 @@ class Detector(ConfiguredModel):
         x_0 = queries,  x_n = DecoderBlock(x_(n-1) + W P(b_(n-1)), memory)
         b_n = sigmoid(logit(b_(n-1)) + MLP(Norm(x_n))),  classes_n = Norm(x_n) W + bias
 
-    All objects are found at once: the decoder sees no order, and no causal mask. The queries are learned, and have boxes
-    b_0 that are learned, too (Liu et al. 2022, "DAB-DETR"), from which each block departs (Zhu et al. 2021, "Deformable
-    DETR", section 4.2). The heads are the same after all blocks.
+    All objects are found at once: the decoder sees no order, and no causal mask. The queries are learned, and so are
+    their boxes b_0 (Liu et al. 2022, "DAB-DETR"), from which each block departs (Zhu et al. 2021, "Deformable DETR",
+    section 4.2). The heads are the same after all blocks.
     Axes: B batch, H rows, W columns, Q queries, G groups of queries, N decoder blocks, C classes.
 
     Args:
@@ -71,6 +71,7 @@ class Detector(ConfiguredModel):
         boxes = _spread_boxes(self.config.num_queries)
         self.query_boxes = self.add_weight(name="query_boxes", shape=(count, 4), initializer="zeros")
         self.query_boxes.assign(np.tile(_logit(boxes), (self.config.query_groups, 1)))
+        self._look_at_centres()
         self.built = True
 
     def call(self, inputs, training=None):
@@ -118,8 +119,20 @@ class Detector(ConfiguredModel):
             logits = ops.stop_gradient(logits)
         return predicted
 
+    def _look_at_centres(self):
+        """Makes queries attend to the cells at the centres of their boxes, before anything is learned.
+
+        Centres are encoded as cells are, and queries and keys of each cross-attention start with the same projection,
+        whose products are largest for the same position.
+        """
+        width = self.config.hidden_dim
+        self.box_positions.kernel.assign(np.concatenate([np.eye(width), np.zeros((width, width))]))
+        for block in self.decoder.blocks:
+            block.cross_attention.key_dense.kernel.assign(block.cross_attention.query_dense.kernel)
+
     def _mask(self, sizes):
         """Returns which cells start inside of the image, boolean `[B, T]`."""
+        sizes = ops.cast(sizes, "int32")
         rows = ops.arange(self.config.grid_rows) * self.config.stride < sizes[:, :1]
         columns = ops.arange(self.config.grid_columns) * self.config.stride < sizes[:, 1:]
         mask = ops.logical_and(rows[:, :, None], columns[:, None, :])

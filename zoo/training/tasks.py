@@ -37,7 +37,6 @@ from zoo.training.runs import (
 )
 from zoo.training.scores import Score
 
-
 IMAGES = "image_augment", "box_augment"
 """The fields of `TrainingConfig` that have no effect in tasks without images."""
 

@@ -1,0 +1,196 @@
+"""Training on files, resuming, loading, fine-tuning, detecting, drawing, export and the command line."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.config import Recipe
+from zoo.detection import task
+from zoo.detection.__main__ import main
+from zoo.detection.data import open_boxes
+from zoo.detection.predictor import ObjectDetector
+from zoo.detection_config import DetectorConfig
+from zoo.training_config import BoxAugmentConfig, TrainingConfig
+
+MODEL = DetectorConfig(
+    hidden_dim=32,
+    intermediate_dim=64,
+    num_heads=2,
+    num_encoder_layers=1,
+    num_decoder_layers=2,
+    image_rows=32,
+    image_columns=32,
+    channels=8,
+    num_stages=2,
+    num_residual_blocks=1,
+    num_queries=6,
+    query_groups=2,
+    dropout=0.0,
+    normalize_first=True,
+)
+RECIPE = Recipe(
+    MODEL,
+    TrainingConfig(
+        batch_tokens=20,
+        steps=160,
+        warmup_steps=20,
+        cooldown_steps=80,
+        peak_learning_rate=4e-3,
+        evaluate_every=80,
+        average=1,
+        score="ap50",
+        box_augment=BoxAugmentConfig(flip=True),
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def trained(folder, tmp_path_factory):
+    path, lines = tmp_path_factory.mktemp("run") / "run", []
+    predictor = task.train(RECIPE, open_boxes(folder), open_boxes(folder), path, {"name": "x"}, log=lines.append)
+    return predictor, path, lines
+
+
+def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
+    predictor, path, lines = trained
+    assert any("2 classes: bright, dark" in line for line in lines)
+    at_half = predictor.card["scores"][0]
+    assert at_half["metric"] == "AP50" and at_half["value"] > 70
+    log = [json.loads(line) for line in (path / "checkpoint" / "log.jsonl").read_text("utf-8").splitlines()]
+    assert [line["step"] for line in log] == [80, 160] and all(line["objects_per_second"] > 0 for line in log)
+    files = sorted(folder.glob("*.png"))
+    loaded = zoo.load(path)
+    assert isinstance(loaded, ObjectDetector) and loaded.labels == ["bright", "dark"] and loaded.min_score == 0.5
+    assert loaded.detect(files) == predictor.detect(files)
+    assert task.evaluate(loaded, open_boxes(folder)).scores[0].value == pytest.approx(at_half["value"])
+
+
+def test_boxes_are_in_pixels_of_each_image(trained, folder, drawn):
+    """Those of an image of twice the size are twice as large; padding at one side changes little."""
+    predictor, image = trained[0], drawn[0][0]
+    large = np.repeat(np.repeat(image, 2, 0), 2, 1)
+    one, two = predictor.find([image, large])
+    np.testing.assert_allclose(two.boxes[:2] / 2, one.boxes[:2], atol=1.5)
+    assert (np.diff(one.scores) <= 0).all() and one.boxes.min() >= 0 and one.boxes.max() <= 32
+    path = sorted(folder.glob("*.png"))[0]
+    for same in (path, str(path), path.read_bytes()):
+        np.testing.assert_array_equal(predictor.find([same])[0].boxes, predictor.find([image])[0].boxes)
+    assert predictor.find([]) == [] and predictor.detect([image], min_score=1.0) == [[]]
+    assert len(predictor.detect([image], min_score=0.0)[0]) == 6
+    with pytest.raises(ValueError, match="`images` must be a list"):
+        predictor.find(str(path))
+
+
+def test_chunks_change_nothing(trained, folder):
+    predictor, files, done = trained[0], sorted(folder.glob("*.png")), []
+    small = ObjectDetector(predictor.model, labels=predictor.labels, batch_images=7)
+    for one, other in zip(small.find(files, done.append), predictor.find(files), strict=True):
+        np.testing.assert_allclose(one.boxes, other.boxes, atol=1e-2)
+        np.testing.assert_allclose(one.scores, other.scores, atol=1e-4)
+    assert sum(done) == 40 and done[0] == 7
+
+
+def test_examples_are_what_training_reads(trained, folder):
+    """The boxes of encoded examples are those of the corpus of a training run."""
+    examples = [*open_boxes(folder)]
+    rows = trained[0].encode_examples([example.image for example in examples], [each.objects for each in examples])
+    read = task._task.read(RECIPE, open_boxes(folder), open_boxes(folder), lambda text: None).train
+    for one, other in zip(rows.arrays(), read.arrays(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder, tmp_path, interrupt_evaluation):
+    arguments = RECIPE, open_boxes(folder), open_boxes(folder), tmp_path / "run"
+    with interrupt_evaluation(2, task):
+        task.train(*arguments, log=lambda text: None)
+    resumed = task.train(*arguments, log=lambda text: None)
+    for one, other in zip(resumed.model.weights, trained[0].model.weights):
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
+
+
+def test_fine_tuning_starts_with_all_that_fits(trained, folder, tmp_path):
+    few = dataclasses.replace(
+        RECIPE.training, steps=1, cooldown_steps=0, evaluate_every=1, warmup_steps=1, peak_learning_rate=1e-9
+    )
+    recipe, corpus = dataclasses.replace(RECIPE, training=few), open_boxes(folder)
+    tuned = task.train(recipe, corpus, corpus, tmp_path / "run", initial=trained[0], log=lambda text: None)
+    for one, other in zip(tuned.model.weights, trained[0].model.weights):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), atol=1e-6)
+    more = dataclasses.replace(recipe, model=dataclasses.replace(MODEL, num_queries=9))
+    with pytest.raises(ValueError, match="num_queries=6. Received: model.num_queries=9"):
+        task.train(more, corpus, corpus, tmp_path / "other", initial=trained[0], log=lambda text: None)
+
+
+def test_wrong_corpora_and_settings_are_refused(folder, tmp_path):
+    corpus = open_boxes(folder)
+    few = dataclasses.replace(RECIPE, model=dataclasses.replace(MODEL, num_queries=2))
+    with pytest.raises(ValueError, match="as many queries as objects in an image, 3. Received: model.num_queries=2"):
+        task.train(few, corpus, corpus, tmp_path / "a", log=lambda text: None)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "00.png").write_bytes((folder / "00.png").read_bytes())
+    (other / "00.xml").write_text((folder / "00.xml").read_text().replace("bright", "red").replace("dark", "red"))
+    with pytest.raises(ValueError, match="Each class of the dev corpus must be one of bright, dark. Received: 'red'"):
+        task.train(RECIPE, corpus, open_boxes(other), tmp_path / "b", log=lambda text: None)
+    (other / "00.xml").write_text("<annotation></annotation>")
+    with pytest.raises(ValueError, match="must have objects"):
+        task.train(RECIPE, open_boxes(other), corpus, tmp_path / "c", log=lambda text: None)
+    wrong = dataclasses.replace(RECIPE, training=dataclasses.replace(RECIPE.training, label_smoothing=0.1))
+    with pytest.raises(ValueError, match="`label_smoothing` has no effect in this task"):
+        task.train(wrong, corpus, corpus, tmp_path / "d", log=lambda text: None)
+
+
+def test_command_line(trained, folder, tmp_path, capsys):
+    checkpoint = str(trained[1] / "checkpoint")
+    files = [str(folder / f"{number:02d}.png") for number in range(3)]
+    assert main(["detect", "--checkpoint", checkpoint, *files, "--draw", str(tmp_path / "drawn")]) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    expected = [
+        [path, label, f"{score:.4f}", *(f"{side:.1f}" for side in box)]
+        for path, objects in zip(files, trained[0].detect(files))
+        for label, score, box in objects
+    ]
+    assert lines == expected and len(lines) > 2
+    assert sorted(path.name for path in (tmp_path / "drawn").iterdir()) == ["00.png", "01.png", "02.png"]
+    picture = tmp_path / "boxes.jpg"
+    assert main(["detect", "--checkpoint", checkpoint, files[0], "--draw", str(picture), "--min-score", "0.9"]) == 0
+    assert picture.read_bytes().startswith(b"\xff\xd8")
+    capsys.readouterr()
+    assert main(["evaluate", "--checkpoint", checkpoint, "--data", str(folder)]) == 0
+    out = capsys.readouterr().out
+    assert "AP50" in out and "exact sets" in out and "bright" in out
+    (tmp_path / "note.jpg").write_text("no image")
+    assert main(["detect", "--checkpoint", checkpoint, str(tmp_path / "note.jpg"), files[0]]) == 2
+    captured = capsys.readouterr()
+    assert {line.split("\t")[0] for line in captured.out.splitlines()} == {files[0]}
+    assert "note.jpg: The file must be an image" in captured.err
+
+
+@pytest.mark.slow
+def test_exported_models_detect_as_in_python(trained, folder, tmp_path):
+    """Files of several kinds and sizes; a file over the limit and one that is no image are errors."""
+    tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
+    from PIL import Image
+
+    arguments = ["--checkpoint", str(trained[1] / "checkpoint"), "--output", str(tmp_path / "model")]
+    assert main(["export", *arguments, "--max-bytes", "8000"]) == 0
+    serve = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    files = [path.read_bytes() for path in sorted(folder.glob("*.png"))]
+    for kind, size in (("jpeg", (32, 32)), ("png", (40, 20)), ("bmp", (15, 30))):
+        Image.open(folder / "01.png").resize(size).save(tmp_path / f"x.{kind}")
+        files.append((tmp_path / f"x.{kind}").read_bytes())
+    found = {name: tensor.numpy() for name, tensor in serve(image=tf.constant(files)).items()}
+    for i, expected in enumerate(trained[0].find(files)):
+        sure = expected.scores > 0.5
+        np.testing.assert_allclose(found["scores"][i], expected.scores, atol=0.05)
+        np.testing.assert_allclose(found["boxes"][i][sure], expected.boxes[sure], atol=1.0)
+        labels = [trained[0].labels[number].encode() for number in expected.classes]
+        assert found["labels"][i][sure].tolist() == [label for label, kept in zip(labels, sure) if kept]
+        assert abs(found["count"][i] - sure.sum()) <= 1
+    assert serve(image=tf.constant([], tf.string))["boxes"].shape == (0, 6, 4)
+    for wrong in (b"no image", b"x" * 9000):
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            serve(image=tf.constant([wrong]))

@@ -1,0 +1,138 @@
+"""Predictions depend on the image alone, not on other images, padding, groups of queries or the order of queries."""
+
+import dataclasses
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from zoo.detection_config import DetectorConfig
+from zoo.models.detector import Detector
+from zoo.models.host_calls import call_on_host
+
+CONFIG = DetectorConfig(
+    hidden_dim=16,
+    intermediate_dim=32,
+    num_heads=2,
+    num_encoder_layers=1,
+    num_decoder_layers=2,
+    image_rows=32,
+    image_columns=48,
+    channels=4,
+    num_stages=2,
+    num_residual_blocks=1,
+    num_queries=5,
+    query_groups=3,
+    num_classes=2,
+    dropout=0.0,
+    normalize_first=True,
+)
+
+
+def make(config=CONFIG):
+    keras.utils.set_random_seed(0)
+    model, rng = Detector(config), np.random.default_rng(0)
+    model.build()
+    for weight in model.trainable_weights:
+        weight.assign(np.asarray(weight) + 0.2 * rng.normal(size=weight.shape))
+    return model
+
+
+@pytest.fixture(scope="module")
+def model():
+    return make()
+
+
+@pytest.fixture
+def inputs():
+    images = np.random.default_rng(1).integers(0, 256, (3, 32, 48, 3), "uint8")
+    return {"images": images, "sizes": np.array([[32, 48], [16, 48], [32, 24]], "int32")}
+
+
+def test_shapes_and_units(model, inputs):
+    found = np.asarray(model(inputs))
+    assert found.shape == (3, 1, 5, 7) and found.dtype == np.float32
+    assert (found[..., -4:] > 0).all() and (found[..., -4:] < 1).all()
+    trained = np.asarray(model(inputs, training=True))
+    assert trained.shape == (3, 6, 5, 7)
+
+
+def test_the_first_group_predicts(model, inputs):
+    """In training, groups do not see each other: the first one after the last block is what is predicted."""
+    trained, found = np.asarray(model(inputs, training=True)), np.asarray(model(inputs))
+    np.testing.assert_allclose(trained[:, 3], found[:, 0], atol=1e-4)
+    assert np.abs(trained[:, 4] - found[:, 0]).max() > 1e-2
+
+
+def test_groups_share_all_but_queries(model, inputs):
+    """The same queries find the same in each group."""
+    copy = make()
+    for weight in (copy.queries, copy.query_boxes):
+        weight.assign(np.tile(np.asarray(weight)[:5], (3, 1)))
+    trained = np.asarray(copy(inputs, training=True)).reshape(3, 2, 3, 5, 7)
+    np.testing.assert_allclose(trained[:, :, 1], trained[:, :, 0], atol=1e-4)
+
+
+def test_an_image_is_predicted_alone(model, inputs):
+    found = np.asarray(model(inputs))
+    one = np.asarray(model({name: array[1:2] for name, array in inputs.items()}))
+    np.testing.assert_allclose(one, found[1:2], atol=1e-4)
+
+
+def test_cells_of_padding_are_not_attended_to(model):
+    memory = np.random.default_rng(2).normal(size=(1, 24, 16)).astype("float32")
+    mask = np.asarray(model._mask(ops.convert_to_tensor([[16, 48]])))
+    assert mask.reshape(4, 6).tolist() == [[True] * 6] * 2 + [[False] * 6] * 2
+    one = np.asarray(model.decode(ops.convert_to_tensor(memory), ops.convert_to_tensor(mask))[-1])
+    memory[:, ~mask[0]] = 9
+    other = np.asarray(model.decode(ops.convert_to_tensor(memory), ops.convert_to_tensor(mask))[-1])
+    np.testing.assert_allclose(one, other, atol=1e-5)
+    memory[:, mask[0]] = 9
+    assert (
+        np.abs(np.asarray(model.decode(ops.convert_to_tensor(memory), ops.convert_to_tensor(mask))[-1]) - one).max()
+        > 0.1
+    )
+
+
+def test_queries_are_a_set(model, inputs):
+    """Their order decides that of the predictions, and nothing else: there is no causal mask."""
+    found, order = np.asarray(model(inputs)), [3, 1, 4, 0, 2]
+    copy = make()
+    for weight in (copy.queries, copy.query_boxes):
+        values = np.asarray(weight)
+        weight.assign(np.concatenate([values[:5][order], values[5:]]))
+    np.testing.assert_allclose(np.asarray(copy(inputs)), found[:, :, order], atol=1e-4)
+
+
+def test_boxes_depart_from_those_of_the_queries():
+    """The last layer of the boxes is zero at the start, so that the first boxes are those of the queries, all apart."""
+    model = Detector(CONFIG)
+    model.build()
+    found = np.asarray(model({"images": np.zeros((1, 32, 48, 3), "uint8"), "sizes": np.array([[32, 48]])}))
+    boxes = found[0, 0, :, -4:]
+    np.testing.assert_allclose(boxes, 1 / (1 + np.exp(-np.asarray(model.query_boxes)[:5])), atol=1e-5)
+    apart = np.abs(boxes[:, None, :2] - boxes[None, :, :2]).max(-1) + np.eye(5)
+    assert apart.min() > 0.1
+
+
+@pytest.mark.parametrize("change", [dict(hidden_dim=18), dict(normalize_first=False), dict(no_object_weight=0.0)])
+def test_wrong_sizes_are_refused(change):
+    with pytest.raises(ValueError, match="Received"):
+        dataclasses.replace(CONFIG, **change)
+
+
+def test_host_calls_in_compiled_functions():
+    """NumPy's result for the values of this call, not for those of the first one."""
+
+    class Doubled(keras.layers.Layer):
+        def call(self, x):
+            return call_on_host(lambda array: 2 * array, [x], ops.shape(x), "int32")
+
+    inputs = keras.Input((3,), dtype="int32")
+    model = keras.Model(inputs, Doubled()(inputs)) if keras.backend.backend() == "tensorflow" else None
+    for start in (0, 5):
+        x = np.arange(start, start + 6, dtype="int32").reshape(2, 3)
+        np.testing.assert_array_equal(np.asarray(Doubled()(x)), 2 * x)
+        if model is not None:
+            np.testing.assert_array_equal(model.predict(x, verbose=0), 2 * x)
