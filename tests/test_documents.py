@@ -15,7 +15,7 @@ import strategies
 import tensorflow as tf
 
 import zoo
-from zoo import config, image_config, speech_config
+from zoo import config, detection_config, image_config, speech_config
 
 ROOT = pathlib.Path(__file__).parents[1]
 # The blocks of docs/adding-a-task.md are files of a task, which tests/test_adding_a_task.py runs.
@@ -158,7 +158,7 @@ def test_options_and_settings_exist(page):
         "training": {field.name for field in dataclasses.fields(config.TrainingConfig)},
         "model": {
             field.name
-            for module in (config, image_config, speech_config)
+            for module in (config, detection_config, image_config, speech_config)
             for value in vars(module).values()
             if isinstance(value, type) and issubclass(value, config.BlockConfig)
             for field in dataclasses.fields(value)

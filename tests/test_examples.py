@@ -35,7 +35,14 @@ def smoke(tmp_path, monkeypatch, capsys):
 
 def test_every_example_is_tested():
     elsewhere = {"onnx_translator.py"}  # In tests/zoo/conversion/test_export_formats.py.
-    others = {"multi30k.py", "minilm.py", "normalizations.py", "connected_digits.py", *elsewhere}
+    others = {
+        "multi30k.py",
+        "minilm.py",
+        "normalizations.py",
+        "connected_digits.py",
+        "scattered_objects.py",
+        *elsewhere,
+    }
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, *others}
 
 
@@ -62,6 +69,7 @@ def test_minilm_in_8_bits_is_close(tmp_path, monkeypatch, capsys):
         ("examples/multi30k.py --output x", "sacrebleu"),
         ("examples/normalizations.py", "matplotlib"),
         ("examples/connected_digits.py --data x --audio x --output x", "soundfile"),
+        ("examples/scattered_objects.py --output x", "PIL"),
         ("benchmarks/parsing.py --checkpoint x --data x", "nltk"),
         ("benchmarks/curves.py --data x", "matplotlib"),
         ("benchmarks/growth.py", "matplotlib"),
@@ -71,9 +79,12 @@ def test_minilm_in_8_bits_is_close(tmp_path, monkeypatch, capsys):
 )
 def test_missing_packages_end_scripts_with_one_line(script, package, monkeypatch):
     path, *arguments = script.split()
+    names = {"PIL": "pillow"}
     monkeypatch.setitem(sys.modules, package, None)
     monkeypatch.setattr(sys, "argv", [path, *arguments])
-    with pytest.raises(SystemExit, match=f"(?i)^error: This .* needs {package.replace('_', '-')}. Install it: "):
+    with pytest.raises(
+        SystemExit, match=f"(?i)^error: This .* needs {names.get(package, package.replace('_', '-'))}. Install it: "
+    ):
         runpy.run_path(str(ROOT / path), run_name="__main__")
 
 

@@ -81,6 +81,7 @@ ORDER = [
     "training_config",
     "config",
     "image_config",
+    "detection_config",
     "speech_config",
     "extras",
     "quiet",
@@ -98,6 +99,7 @@ ORDER = [
     "commands",
     "classification, labelling, language_modelling, parsing, pretraining, recognition, translation",
     "images",  # Scores classes as classification does.
+    "detection",  # Reads images as `images` does.
     "__main__",
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split(", ")}
@@ -153,6 +155,7 @@ def test_plain_files_of_zoo_need_no_keras(path):
         "config.py",
         "config_checks.py",
         "config_values.py",
+        "detection_config.py",
         "image_config.py",
         "limits.py",
         "speech_config.py",
@@ -164,6 +167,7 @@ def test_plain_files_of_zoo_need_no_keras(path):
     if name == "recipes.py":
         assert {found.split(".")[1] for found in imports(path) if found.startswith("zoo.")} <= {
             "config",
+            "detection_config",
             "image_config",
             "speech_config",
             "training_config",

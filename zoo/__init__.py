@@ -36,7 +36,8 @@ def load(name_or_folder: str | os.PathLike, dtype: str | None = None):
 
     Returns:
         A `zoo.serving.predictor.Predictor`: for `translation` a `Translator`, for `classification` a `TextClassifier`,
-        for `labelling` a `WordTagger`, for `parsing` a `TreeParser`, for `language_modelling` a `TextGenerator`, for
+        for `labelling` a `WordTagger`, for `parsing` a `TreeParser`, for `images` an `ImagePredictor`, for `detection`
+        an `ObjectDetector`, for `recognition` a `SpeechTranscriber`, for `language_modelling` a `TextGenerator`, for
         `pretraining` a `MaskedEncoder` or a `Denoiser`; see `predictor.py` in the folder of the task. For `encoder` a
         `zoo.serving.sentence_encoder.SentenceEncoder`.
 

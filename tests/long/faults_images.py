@@ -35,6 +35,6 @@ IMAGES = [
     Fault("zoo/commands/checking.py", "base64.b64decode(content)", "content.encode()", TASK),
     Fault("zoo/images/decoding.py", "ImageOps.exif_transpose(image)", "image", READING),
     Fault("zoo/images/decoding.py", "(height - high) // 2", "0", READING),
-    Fault("zoo/images/data.py", 'and not any(part.startswith(".") for part in parts)', "", READING),
+    Fault("zoo/images/data.py", "depth = 1 if all", "depth = 0 if all", READING),
     Fault("zoo/images/predictor.py", "softmax(logits / self.temperature)", "softmax(logits)", TASK, slow=True),
 ]

@@ -179,8 +179,8 @@ ZOO = [
     ),
     Fault(
         "zoo/commands/checking.py",
-        "all(abs(float(a) - float(b)) <= _TOLERANCE",
-        "all(float(a) - float(b) <= _TOLERANCE",
+        "all(abs(float(a) - float(b)) <= _tol",
+        "all(float(a) - float(b) <= _tol",
         "tests/zoo/test_main.py",
     ),
     Fault(

@@ -32,6 +32,7 @@ from collections.abc import Callable
 import rich.console
 import rich.table
 from faults import Fault
+from faults_detection import DETECTION
 from faults_images import IMAGES
 from faults_language import LANGUAGE
 from faults_library import LIBRARY
@@ -42,7 +43,7 @@ from faults_tasks import TASKS
 from faults_zoo import ZOO
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FAULTS = [*LANGUAGE, *LIBRARY, *PARALLEL, *ZOO, *TASKS, *ROBUST, *IMAGES, *SPEECH]
+FAULTS = [*LANGUAGE, *LIBRARY, *PARALLEL, *ZOO, *TASKS, *ROBUST, *IMAGES, *DETECTION, *SPEECH]
 SHARE = 0.95  # Of the faults that must be found.
 _PASSED, _FAILED, _INTERRUPTED = range(3)  # Statuses of pytest; the last one after an error of an import.
 

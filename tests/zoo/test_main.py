@@ -167,7 +167,15 @@ def test_check_compares_scores(trained, folder, tmp_path, capsys, monkeypatch):
 
 @pytest.mark.parametrize(
     ("found", "expected", "same"),
-    [("1\t0.9412", "1\t0.9450", True), ("1\t0.94", "0\t0.94", False), ("0.5", "0.6", False), ("a b", "a b", True)],
+    [
+        ("1\t0.9412", "1\t0.9450", True),
+        ("1\t0.94", "0\t0.94", False),
+        ("0.5", "0.6", False),
+        ("a b", "a b", True),
+        ("cell\t0.91\t12.3", "cell\t0.92\t12.5", True),
+        ("12.3", "13.3", False),
+        ("13", "12", False),
+    ],
 )
 def test_check_tolerates_small_differences(found, expected, same):
     assert checking.alike(found, expected) is same

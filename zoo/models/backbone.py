@@ -35,7 +35,9 @@ class ResidualBackbone(keras.layers.Layer):
             width = channels * 2**stage
             size, stride = (7, 4) if stage == 0 else (3, 2)
             start = self._convolution(width, size, stride, f"stage_{stage}")
-            blocks = [self._block(width, f"stage_{stage}_block_{i}") for i in range(num_residual_blocks)]
+            blocks = [
+                self._block(width, "_".join(("stage", str(stage), "block", str(i)))) for i in range(num_residual_blocks)
+            ]
             self.stages.append([start, blocks])
         self.norm = keras.layers.LayerNormalization(epsilon=1e-6, dtype=self.dtype_policy, name="norm")
 

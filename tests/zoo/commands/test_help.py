@@ -6,6 +6,7 @@ import pytest
 
 from zoo.__main__ import parser
 from zoo.classification.__main__ import ClassificationCommands
+from zoo.detection.__main__ import DetectionCommands
 from zoo.images.__main__ import ImageCommands
 from zoo.labelling.__main__ import LabellingCommands
 from zoo.language_modelling.__main__ import LanguageModellingCommands
@@ -16,6 +17,7 @@ from zoo.translation.__main__ import TranslationCommands
 
 TASKS = (
     ClassificationCommands,
+    DetectionCommands,
     ImageCommands,
     LabellingCommands,
     LanguageModellingCommands,
@@ -37,7 +39,7 @@ COMMANDS = {command.prog: command for found in PARSERS for command in subparsers
 
 def test_all_commands_are_found():
     """By the lines of the modules that define them: 8 of `zoo`, 5 of each task, 4 more of two tasks."""
-    assert len(COMMANDS) == 8 + 8 * 5 + 4
+    assert len(COMMANDS) == 8 + 9 * 5 + 4
     assert {name.split()[2] for name in COMMANDS} == {"zoo", *(f"zoo.{task.task}" for task in TASKS)}
 
 
