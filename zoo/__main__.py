@@ -104,7 +104,7 @@ def run_average(options) -> None:
 
 
 def run_convert(options) -> None:
-    """Writes a checkpoint from a Hugging Face folder: BERT, RoBERTa, GPT-2, T5, Marian; or the reverse."""
+    """Writes a checkpoint from a Hugging Face folder: BERT, RoBERTa, GPT-2, T5, Marian, ViT; or the reverse."""
     from zoo.conversion.hugging_face import load_folder
 
     given = {name: getattr(options, name) for name in ("target_language", "prefix", "pairs") if getattr(options, name)}

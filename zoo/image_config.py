@@ -56,8 +56,14 @@ class ImageClassifierConfig(ImageConfig):
 
     Args:
         num_classes: Classes C.
-        pooling: How vectors become one: by "attention", their "mean", or a class "token" that is read beside them.
+        pooling: How vectors become one: by "attention", their "mean", or a class "token" that is read beside them; for
+            "tokens", there is a second one, of distillation (Touvron et al. 2021, DeiT), and the head reads both.
     """
 
     num_classes: int = positive(2)
-    pooling: str = choice("attention", "mean", "token")
+    pooling: str = choice("attention", "mean", "token", "tokens")
+
+    @property
+    def num_class_tokens(self) -> int:
+        """Number of learned vectors before those of the image."""
+        return {"token": 1, "tokens": 2}.get(self.pooling, 0)

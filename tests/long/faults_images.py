@@ -6,6 +6,7 @@ GRIDS = "tests/layers/test_grids.py"
 ROWS = "tests/zoo/corpora/test_image_rows.py"
 READING = "tests/zoo/images/test_decoding.py tests/zoo/images/test_data.py"
 TASK = "tests/zoo/images/test_task.py"
+VIT = "tests/zoo/conversion/test_from_vit.py"
 
 IMAGES = [
     Fault("keras_transformer/layers/patch_embedding.py", "-1) > 0.5", "-1) > 1.5", GRIDS),
@@ -33,6 +34,9 @@ IMAGES = [
     Fault("zoo/models/image_classifier.py", "in reversed(scores)", "in scores", TASK),
     Fault("zoo/commands/file_answers.py", "self.failed += 1", "self.failed += 0", TASK),
     Fault("zoo/commands/checking.py", "base64.b64decode(content)", "content.encode()", TASK),
+    Fault("zoo/conversion/from_vit.py", "(MEAN / 255 - mean)", "(MEAN / 255 + mean)", VIT),
+    Fault("zoo/conversion/from_vit.py", "arrays[name][0, 0] + positions[place]", "arrays[name][0, 0]", VIT),
+    Fault("zoo/conversion/from_vit.py", ".T / len(heads) for", ".T for", VIT),
     Fault("zoo/images/decoding.py", "ImageOps.exif_transpose(image)", "image", READING),
     Fault("zoo/images/decoding.py", "(height - high) // 2", "0", READING),
     Fault("zoo/images/data.py", "depth = 1 if all", "depth = 0 if all", READING),

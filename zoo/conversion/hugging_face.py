@@ -22,6 +22,8 @@ LOADERS = {
     "marian": ("zoo.conversion.from_marian", "load_marian"),
     "mt5": ("zoo.conversion.from_t5", "load_t5"),
     "t5": ("zoo.conversion.from_t5", "load_t5"),
+    "vit": ("zoo.conversion.from_vit", "load_vit"),
+    "deit": ("zoo.conversion.from_vit", "load_vit"),
 }
 ACTIVATIONS = {  # Names there, and those of `TransformerConfig`.
     "relu": "relu",

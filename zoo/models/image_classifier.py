@@ -34,8 +34,8 @@ class ImageClassifier(ConfiguredModel):
     def __init__(self, config: ImageClassifierConfig, **kwargs):
         super().__init__(config, **kwargs)
         policy = self.dtype_policy
-        token = config.pooling == "token"
-        self.image_encoder = ImageEncoder(config, class_token=token, dtype=policy, name="image_encoder")
+        tokens = config.num_class_tokens
+        self.image_encoder = ImageEncoder(config, num_class_tokens=tokens, dtype=policy, name="image_encoder")
         self.pooling = AttentionPooling(dtype=policy, name="pooling") if config.pooling == "attention" else None
         self.head_dropout = Dropout(config.dropout, dtype=policy, name="head_dropout")
         self.head = keras.layers.Dense(config.num_classes, dtype=policy, name="head")
@@ -44,7 +44,7 @@ class ImageClassifier(ConfiguredModel):
         self.image_encoder.build()
         if self.pooling is not None:
             self.pooling.build((None, None, self.config.hidden_dim))
-        self.head.build((None, self.config.hidden_dim))
+        self.head.build((None, self.config.hidden_dim * max(1, self.config.num_class_tokens)))
         self.built = True
 
     def call(self, inputs, training=None):
@@ -60,12 +60,13 @@ class ImageClassifier(ConfiguredModel):
             images: As for a call, `[B, H, W, 3]`.
 
         Returns:
-            Float32 `[B, rows, columns]`. The sum over all cells is 1, with a class token less.
+            Float32 `[B, rows, columns]`. The sum over all cells is 1, with class tokens less.
         """
         x, scores = self.image_encoder.encoder(self.image_encoder.embed(images), return_attention_scores=True)
         batch, steps, _ = ops.shape(x)
-        if self.config.pooling == "token":
-            share = ops.broadcast_to(ops.one_hot(ops.zeros((1,), "int32"), steps), (batch, steps))
+        tokens = self.config.num_class_tokens
+        if tokens:
+            share = ops.broadcast_to(ops.cast(ops.arange(steps) < tokens, "float32") / tokens, (batch, steps))
         elif self.pooling is None:
             share = ops.full((batch, steps), 1 / steps)
         else:
@@ -73,14 +74,12 @@ class ImageClassifier(ConfiguredModel):
         for weights in reversed(scores):
             mean = ops.mean(ops.cast(weights, "float32"), axis=1)
             share = (share + ops.einsum("bi,bij->bj", share, mean)) / 2
-        if self.config.pooling == "token":
-            share = share[:, 1:]
-        return ops.reshape(share, (batch, self.config.grid_size, self.config.grid_size))
+        return ops.reshape(share[:, tokens:], (batch, self.config.grid_size, self.config.grid_size))
 
     def pooled(self, inputs):
         """Returns one vector for each image, `[B, D]`."""
         size = self.config.image_size
         x = self.image_encoder(ops.reshape(inputs["images"], (-1, size, size, 3)))  # Sizes are known in graphs, too.
-        if self.config.pooling == "token":
-            return x[:, 0]
+        if tokens := self.config.num_class_tokens:
+            return ops.reshape(x[:, :tokens], (-1, tokens * self.config.hidden_dim))
         return ops.mean(x, axis=1) if self.pooling is None else self.pooling(x)

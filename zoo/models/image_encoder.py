@@ -21,23 +21,23 @@ MEAN, DEVIATION = 127.5, 64.0
 class ImageEncoder(keras.layers.Layer):
     """Encodes images as vectors.
 
-        x = Dropout(E(image) + P),  y = Encoder([class token,] x)
+        x = Dropout(E(image) + P),  y = Encoder([class tokens, x])
 
     E are convolutions (Hassani et al. 2021) or patches (Dosovitskiy et al. 2021).
     Axes: B batch, H rows, W columns, T cells of the grid, D width.
 
     Args:
         config: Sizes and rates.
-        class_token: Whether a learned vector comes before those of the cells.
+        num_class_tokens: Number K of learned vectors before those of the cells, 0 to 2.
 
     Call arguments:
         inputs: Uint8 or float `[B, H, W, 3]`, values from 0 to 255.
 
     Returns:
-        Float `[B, T, D]`, or `[B, 1 + T, D]` with the class token.
+        Float `[B, K + T, D]`.
     """
 
-    def __init__(self, config: ImageConfig, class_token: bool = False, **kwargs):
+    def __init__(self, config: ImageConfig, num_class_tokens: int = 0, **kwargs):
         super().__init__(**kwargs)
         self.config = config
         named = {"dtype": self.dtype_policy}
@@ -52,7 +52,7 @@ class ImageEncoder(keras.layers.Layer):
             self.positions = LearnedGridPositionalEncoding(size, size, **options, name="positions")
         else:
             self.positions = GridPositionalEncoding(**named, name="positions")
-        self.has_class_token = class_token
+        self.num_class_tokens = num_class_tokens
         self.embedding_dropout = Dropout(config.dropout, **named, name="embedding_dropout")
         self.encoder = Encoder(config.num_layers, **config.block_arguments(), **named, name="encoder")
 
@@ -61,9 +61,9 @@ class ImageEncoder(keras.layers.Layer):
         self.embedding.build((None, None, None, 3))
         self.positions.build((None, None, None, width))
         self.encoder.build((None, None, width))
-        if self.has_class_token:
-            start = keras.initializers.RandomNormal(stddev=0.02)
-            self.class_token = self.add_weight(name="class_token", shape=(width,), initializer=start)
+        start = keras.initializers.RandomNormal(stddev=0.02)
+        names = ("class_token", "distillation_token")[: self.num_class_tokens]
+        self.class_tokens = [self.add_weight(name=name, shape=(width,), initializer=start) for name in names]
         self.built = True
 
     def call(self, inputs):
@@ -75,9 +75,10 @@ class ImageEncoder(keras.layers.Layer):
         x = self.positions(self.embedding(x))
         batch, rows, columns, width = ops.shape(x)
         x = ops.reshape(x, (batch, rows * columns, width))
-        if self.has_class_token:
-            token = ops.broadcast_to(ops.cast(self.class_token, x.dtype), (batch, 1, width))
-            x = ops.concatenate([token, x], axis=1)
+        if self.num_class_tokens:
+            tokens = ops.stack([ops.cast(token, x.dtype) for token in self.class_tokens])
+            tokens = ops.broadcast_to(tokens, (batch, self.num_class_tokens, width))
+            x = ops.concatenate([tokens, x], axis=1)
         return self.embedding_dropout(x)
 
     def layers_bottom_up(self) -> list[list[keras.layers.Layer]]:

@@ -104,7 +104,7 @@ def test_recorded_answers_are_checked(trained, folder, tmp_path):
         checking.record(checkpoint, [tmp_path / "large.png"])
 
 
-@pytest.mark.parametrize("pooling", ["attention", "mean", "token"])
+@pytest.mark.parametrize("pooling", ["attention", "mean", "token", "tokens"])
 def test_rollout_adds_up_all_paths(pooling):
     """The share of a cell is the sum over the paths from the pooling down to it, block by block."""
     config = dataclasses.replace(MODEL, num_layers=2, image_size=4, num_convolutions=1, pooling=pooling, num_classes=3)
@@ -122,13 +122,14 @@ def test_rollout_adds_up_all_paths(pooling):
         logits = np.asarray(x)[0] @ np.asarray(model.pooling.query)[0] / 4
         last = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     else:
-        last = np.eye(len(lower))[0] if pooling == "token" else np.full(len(lower), 1 / len(lower))
+        first = {"token": 1, "tokens": 2, "mean": len(lower)}[pooling]
+        last = np.where(np.arange(len(lower)) < first, 1 / first, 0)
     expected = np.zeros(len(lower))
     for top, middle, bottom in itertools.product(range(len(lower)), repeat=3):
         step = [(weights[a, b] + (a == b)) / 2 for weights, a, b in ((upper, top, middle), (lower, middle, bottom))]
         expected[bottom] += last[top] * step[0] * step[1]
-    np.testing.assert_allclose(found, expected[pooling == "token" :], atol=1e-6)
-    assert found.sum() == pytest.approx(1) or pooling == "token"
+    np.testing.assert_allclose(found, expected[config.num_class_tokens :], atol=1e-6)
+    assert found.sum() == pytest.approx(1) or config.num_class_tokens
     assert found.std() > 1e-3
 
 
@@ -172,7 +173,7 @@ def test_fine_tuning_keeps_the_encoder(trained, folder, tmp_path):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), atol=1e-6)
 
 
-@pytest.mark.parametrize("pooling", ["token", "mean"])
+@pytest.mark.parametrize("pooling", ["token", "tokens", "mean"])
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
 def test_variants_depend_on_places(pooling, positions):
     """A model without positions would not see that two halves are exchanged, up to the borders of patches."""
