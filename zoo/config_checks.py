@@ -26,9 +26,9 @@ def rate(default: float) -> float:
     return checked(default, "lie in [0, 1)", lambda value: 0 <= value < 1)
 
 
-def share() -> float:
-    """Declares a field of shares, 0 by default."""
-    return checked(0.0, "lie in [0, 1]", lambda value: 0 <= value <= 1)
+def share(default: float = 0.0) -> float:
+    """Declares a field of shares."""
+    return checked(default, "lie in [0, 1]", lambda value: 0 <= value <= 1)
 
 
 def choice(default: str, *others: str) -> str:

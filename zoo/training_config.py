@@ -61,6 +61,9 @@ class ImageAugmentConfig(CheckedConfig):
             padding by as many pixels, and a random crop (He et al. 2016, section 4.2).
         cutout: Side of a square at a random place that becomes grey (DeVries & Taylor 2017); 0 for none.
         colour: Largest change of brightness, contrast and saturation: 0.2 is up to 20 % less or more.
+        random_operations: Number of operations that are chosen at random from fourteen, such as turning, shearing and
+            equalizing: RandAugment (Cubuk et al. 2020). See `zoo.corpora.random_operations`.
+        random_magnitude: How strong they are, from 0 to 1; 0.3 is 9 of 30.
         mixup: Share of the images that are blended with another one (Zhang et al. 2018).
         cutmix: Share of the images into which a rectangle of another one is copied (Yun et al. 2019). In both, the
             share of the other image is uniform in [0, 1], and is the probability that its class becomes the label;
@@ -71,6 +74,8 @@ class ImageAugmentConfig(CheckedConfig):
     shift: int = zero_or_more(0)
     cutout: int = zero_or_more(0)
     colour: float = share()
+    random_operations: int = zero_or_more(0)
+    random_magnitude: float = share(0.3)
     mixup: float = share()
     cutmix: float = share()
 
@@ -83,7 +88,7 @@ class ImageAugmentConfig(CheckedConfig):
             )
 
     def __bool__(self):
-        return any(getattr(self, item.name) for item in fields(self))
+        return any(getattr(self, item.name) for item in fields(self) if item.name != "random_magnitude")
 
 
 @dataclass(frozen=True)

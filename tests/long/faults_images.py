@@ -6,6 +6,7 @@ GRIDS = "tests/layers/test_grids.py"
 ROWS = "tests/zoo/corpora/test_image_rows.py"
 READING = "tests/zoo/images/test_decoding.py tests/zoo/images/test_data.py"
 TASK = "tests/zoo/images/test_task.py"
+OPERATIONS = "tests/zoo/corpora/test_random_operations.py tests/zoo/corpora/test_image_rows.py"
 VIT = "tests/zoo/conversion/test_from_vit.py"
 
 IMAGES = [
@@ -30,6 +31,8 @@ IMAGES = [
     ),
     Fault("zoo/corpora/image_rows.py", "default_rng((self.seed, epoch))", "default_rng(self.seed)", ROWS),
     Fault("zoo/corpora/image_rows.py", "[rows] - changes.cutout // 2", "[rows] + changes.cutout // 2", ROWS),
+    Fault("zoo/corpora/random_operations.py", "else -magnitude", "else magnitude", OPERATIONS),
+    Fault("zoo/corpora/random_operations.py", "-shear * width / 2", "0", OPERATIONS),
     Fault("zoo/corpora/image_rows.py", "if draws[4] < mix", "if draws[4] > mix", ROWS),
     Fault("zoo/models/image_classifier.py", "in reversed(scores)", "in scores", TASK),
     Fault("zoo/commands/file_answers.py", "self.failed += 1", "self.failed += 0", TASK),

@@ -6,6 +6,7 @@ import numpy as np
 
 from zoo.corpora.batching import Corpus
 from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.random_operations import apply_operations
 from zoo.corpora.token_rows import append_rows
 from zoo.training_config import ImageAugmentConfig
 
@@ -74,6 +75,7 @@ class _Epoch(Corpus):
         self._centres = rng.integers(0, (height, width), (count, 2))
         self._colours = rng.uniform(1 - changes.colour, 1 + changes.colour, (count, 3)).astype("float32")
         self._partners = rng.integers(0, count, count)
+        self._operations = rng.random((count, changes.random_operations, 2))
         self._mixing = rng.random((count, 5))  # Which way, share of the partner, corner of the rectangle, label.
 
     def __len__(self):
@@ -103,6 +105,9 @@ class _Epoch(Corpus):
             images = _shifted(images, self._shifts[rows], changes.shift)
         if changes.colour:
             images = recoloured(images, self._colours[rows])
+        if changes.random_operations:
+            for image, draws in zip(images, self._operations[rows]):
+                image[:] = apply_operations(image, draws, changes.random_magnitude)
         if changes.cutout:
             for image, (row, column) in zip(images, self._centres[rows] - changes.cutout // 2):
                 image[max(0, row) : row + changes.cutout, max(0, column) : column + changes.cutout] = 128

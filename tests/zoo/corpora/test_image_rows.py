@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from zoo.corpora.batching import token_batches
-from zoo.corpora.image_rows import ChangedImages, ImageRows, _recoloured
+from zoo.corpora.image_rows import ChangedImages, ImageRows, recoloured
 from zoo.training_config import ImageAugmentConfig
 
 N, H, W = 40, 6, 8
@@ -72,7 +72,7 @@ def test_colours_change_as_one_step_after_another():
     image = IMAGES[:1] * np.float64(brightness)
     image = image.mean() + (image - image.mean()) * contrast
     image = image.mean(3, keepdims=True) + (image - image.mean(3, keepdims=True)) * saturation
-    np.testing.assert_allclose(_recoloured(IMAGES[:1], factors[None].astype("float32")), np.clip(image, 0, 255), atol=1)
+    np.testing.assert_allclose(recoloured(IMAGES[:1], factors[None].astype("float32")), np.clip(image, 0, 255), atol=1)
 
 
 def test_changes_depend_on_seed_epoch_and_row_alone():
