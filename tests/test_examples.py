@@ -41,6 +41,8 @@ def test_every_example_is_tested():
         "normalizations.py",
         "connected_digits.py",
         "scattered_objects.py",
+        "convolutional_detector.py",
+        "gan.py",
         *elsewhere,
     }
     assert {path.name for path in (ROOT / "examples").glob("*.py")} == {*SHOWN, *others}
@@ -70,6 +72,7 @@ def test_minilm_in_8_bits_is_close(tmp_path, monkeypatch, capsys):
         ("examples/normalizations.py", "matplotlib"),
         ("examples/connected_digits.py --data x --audio x --output x", "soundfile"),
         ("examples/scattered_objects.py --output x", "PIL"),
+        ("examples/gan.py --data x --output build/x", "scipy"),
         ("benchmarks/parsing.py --checkpoint x --data x", "nltk"),
         ("benchmarks/curves.py --data x", "matplotlib"),
         ("benchmarks/growth.py", "matplotlib"),

@@ -2,17 +2,21 @@
 
 import dataclasses
 import json
+import shutil
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import zoo
+from zoo.commands import checking
 from zoo.config import Recipe
 from zoo.detection import task
 from zoo.detection.__main__ import main
 from zoo.detection.data import open_boxes
 from zoo.detection.predictor import ObjectDetector
 from zoo.detection_config import DetectorConfig
+from zoo.storage.checkpoints import read_card, write_card
 from zoo.training_config import BoxAugmentConfig, TrainingConfig
 
 MODEL = DetectorConfig(
@@ -169,12 +173,28 @@ def test_command_line(trained, folder, tmp_path, capsys):
     assert "note.jpg: The file must be an image" in captured.err
 
 
+def test_recorded_answers_are_checked(trained, folder, tmp_path):
+    """The answer to a file has a line for each object; without objects it is empty."""
+    checkpoint = shutil.copytree(trained[1] / "checkpoint", tmp_path / "checkpoint")
+    empty = tmp_path / "empty.png"
+    Image.fromarray(np.full((32, 32, 3), 125, "uint8")).save(empty)
+    checking.record(checkpoint, [str(folder / "00.png"), str(empty), str(folder / "01.png")])
+    answers = [*checking.check(str(checkpoint))][1]
+    assert answers.passed and answers.detail == "those of the card to 3 files"
+    card = read_card(checkpoint)
+    recorded = [answer.splitlines() for answer in card["checks"]["answers"]]
+    found = trained[0].detect([folder / "00.png", empty, folder / "01.png"])
+    assert [len(lines) for lines in recorded] == [len(objects) for objects in found]
+    card["checks"]["answers"][2] = "\n".join(recorded[2][:-1])
+    write_card(checkpoint, card)
+    answers = [*checking.check(str(checkpoint))][1]
+    assert not answers.passed and "file 3 gives" in answers.detail
+
+
 @pytest.mark.slow
 def test_exported_models_detect_as_in_python(trained, folder, drawn, tmp_path):
     """Files of several kinds and sizes; a file over the limit and one that is no image are errors."""
     tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")
-    from PIL import Image
-
     arguments = ["--checkpoint", str(trained[1] / "checkpoint"), "--output", str(tmp_path / "model")]
     assert main(["export", *arguments, "--max-bytes", "8000"]) == 0
     serve = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
