@@ -43,5 +43,12 @@ IMAGES = [
     Fault("zoo/images/decoding.py", "ImageOps.exif_transpose(image)", "image", READING),
     Fault("zoo/images/decoding.py", "(height - high) // 2", "0", READING),
     Fault("zoo/images/data.py", "depth = 1 if all", "depth = 0 if all", READING),
+    Fault("zoo/tf/image_decoding.py", "among(3, 4, 7, 8)", "among(3, 4, 7)", "tests/zoo/tf/test_image_decoding.py"),
+    Fault(
+        "zoo/tf/image_decoding.py",
+        "exif, 0, 4) == order",
+        "exif, 0, 4) != order",
+        "tests/zoo/tf/test_image_decoding.py",
+    ),
     Fault("zoo/images/predictor.py", "softmax(logits / self.temperature)", "softmax(logits)", TASK, slow=True),
 ]

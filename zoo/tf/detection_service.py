@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from zoo.corpora.box_rows import GREY
 from zoo.limits import Limits
+from zoo.tf.image_decoding import decode_upright
 from zoo.tf.limits import check_bytes, start_timer
 
 
@@ -14,8 +15,7 @@ class DetectionService(tf.Module):
         -> labels: string [B, Q], scores: float32 [B, Q], sorted, and boxes: float32 [B, Q, 4] in pixels, each
            (left, top, right, bottom); count: int32 [B], how many of them have at least the card's `min_score`
 
-    Photographs are not turned upright, since TensorFlow does not read their orientation. Of an animation, the first
-    picture counts.
+    Of an animation, the first picture counts.
 
     Args:
         predictor: A `zoo.detection.predictor.ObjectDetector`.
@@ -59,8 +59,7 @@ class DetectionService(tf.Module):
 
     def _fitted(self, content):
         """Decodes an image and resizes it as `zoo.corpora.box_rows.fit_to_canvas` does."""
-        pixels = tf.io.decode_image(content, channels=3, expand_animations=False)
-        pixels.set_shape((None, None, 3))
+        pixels = decode_upright(content)
         height, width = tf.unstack(tf.shape(pixels)[:2])
         tall = height * self._columns > width * self._rows
         size = tf.where(

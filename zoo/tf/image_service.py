@@ -3,6 +3,7 @@
 import tensorflow as tf
 
 from zoo.limits import Limits
+from zoo.tf.image_decoding import decode_upright
 from zoo.tf.limits import check_bytes, start_timer
 
 
@@ -12,8 +13,7 @@ class ImageService(tf.Module):
         image: string [B], contents of JPEG, PNG, GIF or BMP files of any sizes
         -> labels: string [B], probabilities: float32 [B, C] in the order of the card's `labels`
 
-    Photographs are not turned upright, since TensorFlow does not read their orientation. Of an animation, the first
-    picture counts.
+    Of an animation, the first picture counts.
 
     Args:
         predictor: A `zoo.images.predictor.ImagePredictor`.
@@ -49,8 +49,7 @@ class ImageService(tf.Module):
 
     def _fitted(self, content):
         """Decodes an image and resizes it as `zoo.images.decoding.fit_image` does, float32 `[H, W, 3]`."""
-        pixels = tf.io.decode_image(content, channels=3, expand_animations=False)
-        pixels.set_shape((None, None, 3))
+        pixels = decode_upright(content)
         height, width = tf.unstack(tf.shape(pixels)[:2])
         high, wide = tf.minimum(height, tf.maximum(1, width)), tf.minimum(width, tf.maximum(1, height))
         pixels = tf.image.crop_to_bounding_box(pixels, (height - high) // 2, (width - wide) // 2, high, wide)
