@@ -51,7 +51,8 @@ def test_library_needs_keras_and_numpy_only(path):
     }
     lazy["determinism.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
     lazy["gradients.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
-    backend = lazy.get(path.name, set()) if path.parent.name == "ops" else set()
+    optional = {"visualize": {"matplotlib"}}.get(path.parent.name, set())
+    backend = lazy.get(path.name, set()) if path.parent.name == "ops" else optional
     assert roots(path) <= {"keras", "numpy", "keras_transformer"} | backend | set(sys.stdlib_module_names)
     assert not BACKENDS & roots(path, top_level=True)
     assert not any(name.startswith("keras.src") for name in imports(path)), "a private Keras path"
@@ -67,6 +68,7 @@ def test_library_points_down(path):
         "decoding": ["ops", "decoding"],
         "training": ["ops", "training"],
         "verification": ["ops", "verification"],
+        "visualize": ["visualize"],
         "keras_transformer": ["installation", "ops", "layers", "decoding", "training", "verification"],
     }[folder]
     for name in imports(path):
