@@ -19,7 +19,8 @@ from zoo import config, detection_config, image_config, speech_config
 
 ROOT = pathlib.Path(__file__).parents[1]
 # The blocks of docs/adding-a-task.md are files of a task, which tests/test_adding_a_task.py runs.
-PAGES = [ROOT / "README.md", *(page for page in sorted(ROOT.glob("docs/*.md")) if page.name != "adding-a-task.md")]
+TOP = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+PAGES = [*TOP, *(page for page in sorted(ROOT.glob("docs/*.md")) if page.name != "adding-a-task.md")]
 TEXTS = {page: page.read_text("utf-8") for page in PAGES}
 MODULES = ["zoo", *(f"zoo.{task}" for task in zoo.tasks())]
 BLOCK = re.compile(r"^(?:<!-- (?P<mark>.*?) -->\n)?```(?P<language>\w*)\n(?P<code>.*?)^```$", re.M | re.S)
@@ -245,3 +246,8 @@ def test_the_readme_lists_what_is_shipped():
         score = "{value:.2f} {metric}".format(**card["scores"][0]) if "scores" in card else "none"
         cells = f"`{card['name']}`", f"{card['parameters']:,}", str(card["megabytes"]), score, card["licence_short"]
         assert f"| {' | '.join(cells)} |\n" in text
+
+
+def test_the_citation_has_the_version_of_the_package():
+    (version,) = re.findall(r'version="([\d.]+)"', (ROOT / "setup.py").read_text("utf-8"))
+    assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
