@@ -20,6 +20,7 @@ DETECTION = [
     Fault("zoo/detection/loss.py", "cost[:, :count].T", "-cost[:, :count].T", LOSS),
     Fault("zoo/detection/loss.py", "+ self.no_object_weight * nothing_there", "", LOSS),
     Fault("zoo/detection/loss.py", "real[:, None], axis=-1)", "real[:, None] + 0 * of_real, axis=-1) * 2", LOSS),
+    Fault("zoo/detection/loss.py", "ops.where(y_true[:, 0, 1] < 0, 0.0,", "ops.where(y_true[:, 0, 1] < -9, 0.0,", LOSS),
     Fault("zoo/detection/loss.py", "np.nan_to_num(costs, nan=_WORST", "np.nan_to_num(costs, nan=-_WORST", LOSS),
     Fault("zoo/detection/metrics.py", "overlaps & (gold", "overlaps | (gold", METRICS),
     Fault("zoo/detection/metrics.py", "weights[self._image] * self._counts", "weights[self._image]", METRICS),

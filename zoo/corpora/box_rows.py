@@ -52,13 +52,14 @@ def batch_of(images, sizes, classes, boxes, fill: int = 0) -> dict[str, np.ndarr
     """Returns `images` uint8 `[B, H, W, 3]`, `sizes` int32 `[B, 2]` and `labels` float32 `[B, M, 5]`.
 
     Labels are the number of the class, then (centre x, centre y, width, height) in units of the columns W and the rows
-    H; all are NO_LABEL after the last object.
+    H. After the last object, the class is NO_LABEL, and the box is 0; in rows of padding all are NO_LABEL, since an image
+    without objects is none.
     """
     height, width = images.shape[1:3]
     units = np.array([width, height], "float32")
     first, last = boxes[..., :2] / units, boxes[..., 2:] / units
     labels = np.concatenate([classes[..., None], (first + last) / 2, last - first], axis=-1).astype("float32")
-    labels[classes == NO_LABEL] = NO_LABEL
+    labels[classes == NO_LABEL, 1:] = 0
     arrays = {"images": append_rows(images, fill), "sizes": append_rows(sizes.astype("int32"), fill)}
     return {**arrays, "labels": append_rows(labels, fill, NO_LABEL)}
 

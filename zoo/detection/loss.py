@@ -49,7 +49,8 @@ class SetPredictionLoss(keras.losses.Loss):
         box_weight, overlap_weight: Factors of L1 and of GIoU.
 
     Call arguments:
-        y_true: Float `[B, M, 5]`: number of the class, then (centre x, centre y, width, height); -1 after the last.
+        y_true: Float `[B, M, 5]`: number of the class, then (centre x, centre y, width, height). After the last object,
+            the class is -1 and the box 0; rows of padding, whose loss is 0, have boxes of -1.
         y_pred: Float `[B, S, Q, C + 5]`: logits of the classes and of "no object", then such a box.
         sample_weight: Optional weights `[B]` or `[B, 1]`.
     """
@@ -92,7 +93,7 @@ class SetPredictionLoss(keras.losses.Loss):
         # All predictions count as "no object", without those that are matched.
         of_real = of_boxes - right + self.no_object_weight * nothing_there
         total = ops.sum(of_real * real[:, None], axis=-1) - self.no_object_weight * ops.sum(nothing, axis=-1)
-        return ops.mean(total, axis=-1)
+        return ops.where(y_true[:, 0, 1] < 0, 0.0, ops.mean(total, axis=-1))
 
     def matched(self, y_true, y_pred):
         """Returns the number of the prediction for each object, int32 `[B, S, M]`; see `match`."""

@@ -30,8 +30,8 @@ def micro_batches(
     """
     for inputs, labels in batches:
         rows = -len(labels) % (accumulation * replicas)
-        real = labels != pad_label
-        real = int(np.count_nonzero(real.any(-1) if real.ndim > 2 else real))  # Objects are labels of several numbers.
+        classes = labels[..., 0] if labels.ndim > 2 else labels  # Objects are labels of several numbers.
+        real = int(np.count_nonzero(classes != pad_label))
         count(real)
         weights = np.full((len(labels) + rows) // accumulation, accumulation / max(1, real), "float32")
         split = {name: np.split(append_rows(ids, rows, PAD_ID), accumulation) for name, ids in inputs.items()}

@@ -93,7 +93,8 @@ def reference(y_true, y_pred, weight, no_object_weight=0.1):
 @pytest.fixture
 def batch():
     rng = np.random.default_rng(2)
-    y_true = np.full((3, 3, 5), -1.0)
+    y_true = np.zeros((3, 3, 5))
+    y_true[..., 0] = -1
     for row, count in enumerate((3, 1, 0)):
         y_true[row, :count, 0] = rng.integers(0, 2, count)
         y_true[row, :count, 1:] = random_boxes(rng, count)
@@ -108,6 +109,15 @@ def test_the_loss_is_that_of_the_paper(batch, no_object_weight):
     np.testing.assert_allclose(float(loss(*batch)), expected, rtol=1e-5)
     copy = SetPredictionLoss.from_config(loss.get_config())
     np.testing.assert_allclose(float(copy(*batch)), expected, rtol=1e-5)
+
+
+def test_rows_of_padding_have_no_loss(batch):
+    """An image without objects has one: what is found in it is wrong."""
+    y_true, y_pred, _ = batch
+    losses = np.asarray(SetPredictionLoss().call(y_true, y_pred))
+    assert losses[2] > 0.1
+    y_true[2] = -1
+    np.testing.assert_allclose(np.asarray(SetPredictionLoss().call(y_true, y_pred)), [*losses[:2], 0], rtol=1e-6)
 
 
 def test_the_order_of_objects_and_predictions_changes_nothing(batch):

@@ -115,6 +115,26 @@ def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder, tmp_pat
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
+@pytest.mark.slow
+def test_parts_of_an_update_give_the_same_as_the_whole(folder, tmp_path):
+    """Seven images in three parts: rows of padding fill the last one, and count as no image without objects."""
+    losses = []
+    for number, positions in enumerate((0, 3)):
+        settings = dataclasses.replace(
+            RECIPE.training,
+            batch_tokens=7,
+            micro_batch_tokens=positions,
+            steps=4,
+            cooldown_steps=0,
+            warmup_steps=4,
+            evaluate_every=4,
+        )
+        recipe, path = dataclasses.replace(RECIPE, training=settings), tmp_path / str(number)
+        task.train(recipe, open_boxes(folder), open_boxes(folder), path, log=lambda text: None)
+        losses.append(json.loads((path / "checkpoint" / "log.jsonl").read_text("utf-8"))["train_loss"])
+    assert losses[0] == pytest.approx(losses[1], rel=1e-3)
+
+
 def test_fine_tuning_starts_with_all_that_fits(trained, folder, tmp_path):
     few = dataclasses.replace(
         RECIPE.training, steps=1, cooldown_steps=0, evaluate_every=1, warmup_steps=1, peak_learning_rate=1e-9
