@@ -52,8 +52,8 @@ def batch_of(images, sizes, classes, boxes, fill: int = 0) -> dict[str, np.ndarr
     """Returns `images` uint8 `[B, H, W, 3]`, `sizes` int32 `[B, 2]` and `labels` float32 `[B, M, 5]`.
 
     Labels are the number of the class, then (centre x, centre y, width, height) in units of the columns W and the rows
-    H. After the last object, the class is NO_LABEL, and the box is 0; in rows of padding all are NO_LABEL, since an image
-    without objects is none.
+    H. After the last object, the class is NO_LABEL, and the box is 0. In rows of padding all are NO_LABEL: an image
+    without objects is no padding.
     """
     height, width = images.shape[1:3]
     units = np.array([width, height], "float32")
