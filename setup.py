@@ -16,6 +16,7 @@ PARSING = ["nltk>=3.9"]
 EXAMPLES = ["num2words>=0.5.13", *TRAIN]
 BENCHMARKS = ["keras-hub>=0.20", *DRAW, *PARSING]
 CTRANSLATE2 = ["ctranslate2>=4.5"]
+LECTURES = [*DRAW, "jupytext>=1.16", "nbconvert>=7.16", "ipykernel>=6.29"]
 ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 LITERT = ["ai-edge-litert>=2.1"]
 TEST = [
@@ -61,6 +62,7 @@ setup(
         "onnx": ONNX,
         "litert": LITERT,
         "examples": EXAMPLES,
+        "lectures": LECTURES,
         "benchmarks": BENCHMARKS,
         "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *MEDIA, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *TEST],
     },

@@ -1,5 +1,7 @@
 """What all pictures share."""
 
+import functools
+import io
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,12 +15,26 @@ def make_figure(width: float, height: float, rows: int = 1, columns: int = 1) ->
     Raises:
         ImportError: If matplotlib is not installed.
     """
+    figure = _figure_class()(figsize=(width, height), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+@functools.cache
+def _figure_class():
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise ImportError("Pictures need matplotlib. Install it: python -m pip install matplotlib") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, figure.subplots(rows, columns, squeeze=False)
+
+    class ShownFigure(Figure):
+        """A figure that notebooks show, without `%matplotlib inline`."""
+
+        def _repr_png_(self):
+            content = io.BytesIO()
+            self.savefig(content, format="png")
+            return content.getvalue()
+
+    return ShownFigure
 
 
 def to_array(values: Any, name: str, ranks: Sequence[int]) -> np.ndarray:
