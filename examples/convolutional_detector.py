@@ -84,7 +84,7 @@ def read(reader, options):
 def make_model(options, num_classes):
     """Returns a model of images `[B, H, W, 3]` whose outputs are `[B, rows, columns, C + 4]`."""
     images = keras.Input((options.rows, options.columns, 3))
-    x = ResidualBackbone(32, 3, 1)((images - MEAN) / DEVIATION)
+    (x,) = ResidualBackbone(32, 3, 1)((images - MEAN) / DEVIATION)
     for _ in range(options.blocks):
         y = x
         for _ in range(2):

@@ -16,6 +16,7 @@ class DetectorConfig(BlockConfig):
         channels: Channels of the first stage of the convolutional backbone; each further stage has twice as many.
         num_stages: Stages of the backbone. The first divides rows and columns by four, each further one by two.
         num_residual_blocks: Residual blocks of each stage.
+        num_levels: Feature maps that the decoder reads: those of the last stages. The encoder reads the last one.
         num_queries: Object queries Q, the largest number of objects in an image.
         query_groups: Groups G of queries in training (Chen et al. 2023), each of which learns to find all objects. The
             first one predicts.
@@ -30,6 +31,7 @@ class DetectorConfig(BlockConfig):
     channels: int = positive(32)
     num_stages: int = positive(3)
     num_residual_blocks: int = positive(2)
+    num_levels: int = positive(1)
     num_queries: int = positive(60)
     query_groups: int = positive(1)
     num_classes: int = positive(1)
@@ -42,20 +44,19 @@ class DetectorConfig(BlockConfig):
                 f"Sinusoids of rows and columns need a multiple of 4. Received: hidden_dim={self.hidden_dim}. Use "
                 "another width."
             )
+        if self.num_levels > self.num_stages:
+            raise ValueError(
+                f"There are as many feature maps as stages. Received: num_levels={self.num_levels}, "
+                f"num_stages={self.num_stages}. Lower num_levels."
+            )
         if not self.normalize_first:
             raise ValueError("The blocks of a detector are pre-norm. Received: normalize_first=False. Set it to true.")
 
     @property
-    def stride(self) -> int:
-        """Pixels from one cell of the feature map to the next."""
-        return 2 ** (self.num_stages + 1)
+    def strides(self) -> tuple[int, ...]:
+        """Pixels from one cell of a feature map to the next, the finest of `num_levels` maps first."""
+        return tuple(2 ** (stage + 1) for stage in range(self.num_stages - self.num_levels + 1, self.num_stages + 1))
 
-    @property
-    def grid_rows(self) -> int:
-        """Rows of the feature map."""
-        return -(-self.image_rows // self.stride)
-
-    @property
-    def grid_columns(self) -> int:
-        """Columns of the feature map."""
-        return -(-self.image_columns // self.stride)
+    def grid(self, stride: int) -> tuple[int, int]:
+        """Returns rows and columns of a feature map."""
+        return -(-self.image_rows // stride), -(-self.image_columns // stride)

@@ -4,7 +4,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer import Decoder, Encoder, GridPositionalEncoding
+from keras_transformer import Decoder, Encoder
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops.positions import sinusoidal_encoding
 from zoo.detection_config import DetectorConfig
@@ -17,7 +17,7 @@ from zoo.models.image_encoder import DEVIATION, MEAN
 class Detector(ConfiguredModel):
     """Predicts a set of objects, each with a class and a box (Carion et al. 2020, "End-to-end object detection").
 
-        memory = Encoder(Conv(Backbone(image)) + P) + P
+        memory = Encoder(Conv(Backbone(image)) + P) + P, and the same of finer feature maps without the encoder
         x_0 = queries,  x_n = DecoderBlock(x_(n-1) + W P(b_(n-1)), memory)
         b_n = sigmoid(logit(b_(n-1)) + MLP(Norm(x_n))),  classes_n = Norm(x_n) W + bias
 
@@ -44,10 +44,10 @@ class Detector(ConfiguredModel):
     def __init__(self, config: DetectorConfig, **kwargs):
         super().__init__(config, **kwargs)
         named, width = {"dtype": self.dtype_policy}, config.hidden_dim
-        sizes = config.channels, config.num_stages, config.num_residual_blocks
+        sizes = config.channels, config.num_stages, config.num_residual_blocks, config.num_levels
         self.backbone = ResidualBackbone(*sizes, **named, name="backbone")
-        self.projection = keras.layers.Dense(width, **named, name="projection")
-        self.positions = GridPositionalEncoding(**named, name="positions")
+        names = ("_".join(("projection", str(level))) for level in range(config.num_levels))
+        self.projections = [keras.layers.Dense(width, **named, name=name) for name in names]
         self.embedding_dropout = Dropout(config.dropout, **named, name="embedding_dropout")
         blocks = config.block_arguments()
         self.encoder = Encoder(config.num_encoder_layers, **blocks, **named, name="encoder")
@@ -60,9 +60,8 @@ class Detector(ConfiguredModel):
     def build(self, inputs_shape=None):
         width = self.config.hidden_dim
         self.backbone.build()
-        last = self.backbone.compute_output_shape((None, None, None, 3))
-        self.projection.build(last)
-        self.positions.build((None, None, None, width))
+        for projection, shape in zip(self.projections, self.backbone.compute_output_shape((None, None, None, 3))):
+            projection.build(shape)
         for layer in (self.encoder, self.decoder, self.class_head, *self.box_hidden, self.box_head):
             layer.build((None, None, width))
         self.box_positions.build((None, None, 2 * width))
@@ -85,19 +84,20 @@ class Detector(ConfiguredModel):
         return ops.reshape(stacked, (batch, len(predicted) * groups, count, self.config.num_classes + 5))
 
     def encode(self, inputs):
-        """Returns the feature map as vectors, `[B, T, D]`, with their mask, `[B, T]`."""
+        """Returns the cells of all feature maps as vectors, `[B, T, D]`, with their mask, `[B, T]`."""
         config = self.config
         images = ops.reshape(inputs["images"], (-1, config.image_rows, config.image_columns, 3))
         x = (ops.cast(images, self.compute_dtype) - MEAN) / DEVIATION
-        x = self.projection(self.backbone(x))
-        shape, steps = ops.shape(x), config.grid_rows * config.grid_columns
-        mask = self._mask(inputs["sizes"])
-
-        def flat(grid):
-            return ops.reshape(grid, (shape[0], steps, config.hidden_dim))
-
-        x = self.encoder(self.embedding_dropout(flat(self.positions(x))), inputs_mask=mask)
-        return flat(self.positions(ops.reshape(x, shape))), mask
+        memories, masks = [], []
+        for projection, grid, stride in zip(self.projections, self.backbone(x), config.strides):
+            rows, columns = config.grid(stride)
+            cells = ops.reshape(projection(grid), (-1, rows * columns, config.hidden_dim))
+            mask, positions = self._mask(inputs["sizes"], stride), self._positions(stride)
+            if stride == config.strides[-1]:
+                cells = self.encoder(self.embedding_dropout(cells + positions), inputs_mask=mask)
+            memories.append(cells + positions)
+            masks.append(mask)
+        return ops.concatenate(memories, axis=1), ops.concatenate(masks, axis=1)
 
     def decode(self, memory, memory_mask, groups: int = 1) -> list:
         """Returns what each decoder block predicts, float32 `[B, groups * Q, C + 5]`."""
@@ -130,13 +130,25 @@ class Detector(ConfiguredModel):
         for block in self.decoder.blocks:
             block.cross_attention.key_dense.kernel.assign(block.cross_attention.query_dense.kernel)
 
-    def _mask(self, sizes):
+    def _mask(self, sizes, stride):
         """Returns which cells start inside of the image, boolean `[B, T]`."""
-        sizes = ops.cast(sizes, "int32")
-        rows = ops.arange(self.config.grid_rows) * self.config.stride < sizes[:, :1]
-        columns = ops.arange(self.config.grid_columns) * self.config.stride < sizes[:, 1:]
-        mask = ops.logical_and(rows[:, :, None], columns[:, None, :])
-        return ops.reshape(mask, (-1, self.config.grid_rows * self.config.grid_columns))
+        sizes, (height, width) = ops.cast(sizes, "int32"), self.config.grid(stride)
+        rows, columns = ops.arange(height) * stride < sizes[:, :1], ops.arange(width) * stride < sizes[:, 1:]
+        return ops.reshape(ops.logical_and(rows[:, :, None], columns[:, None, :]), (-1, height * width))
+
+    def _positions(self, stride):
+        """Encodes the centres of cells, `[T, D]`, in units of the coarsest feature map."""
+        height, width = self.config.grid(stride)
+        scale = stride / self.config.strides[-1]
+        down, across = np.divmod(np.arange(height * width), width)
+        numbers = ((place + 0.5) * scale - 0.5 for place in (down, across))
+        return self._encode(numbers)
+
+    def _encode(self, numbers):
+        """Encodes numbers by sinusoids of half the width each, side by side."""
+        half = self.config.hidden_dim // 2
+        parts = [sinusoidal_encoding(ops.convert_to_tensor(each, "float32"), half) for each in numbers]
+        return ops.cast(ops.concatenate(parts, axis=-1), self.compute_dtype)
 
     def _same_group(self, groups):
         group = np.repeat(np.arange(groups), self.config.num_queries)
@@ -145,10 +157,9 @@ class Detector(ConfiguredModel):
     def _encode_boxes(self, boxes):
         """Encodes centres as the feature map encodes its cells, and sizes alike, `[B, Q, 2 D]`."""
         across, down, wide, high = (boxes[..., i] for i in range(4))
-        rows, columns = self.config.grid_rows, self.config.grid_columns
-        numbers = down * rows - 0.5, across * columns - 0.5, high * rows, wide * columns
-        parts = [sinusoidal_encoding(each, self.config.hidden_dim // 2) for each in numbers]
-        return ops.cast(ops.concatenate(parts, axis=-1), self.compute_dtype)
+        stride = self.config.strides[-1]
+        rows, columns = self.config.image_rows / stride, self.config.image_columns / stride
+        return self._encode((down * rows - 0.5, across * columns - 0.5, high * rows, wide * columns))
 
 
 def _spread_boxes(count):

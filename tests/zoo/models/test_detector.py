@@ -39,9 +39,9 @@ def make(config=CONFIG):
     return model
 
 
-@pytest.fixture(scope="module")
-def model():
-    return make()
+@pytest.fixture(scope="module", params=[1, 2])
+def model(request):
+    return make(dataclasses.replace(CONFIG, num_levels=request.param))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_the_first_group_predicts(model, inputs):
 
 def test_groups_share_all_but_queries(model, inputs):
     """The same queries find the same in each group."""
-    copy = make()
+    copy = make(model.config)
     for weight in (copy.queries, copy.query_boxes):
         weight.assign(np.tile(np.asarray(weight)[:5], (3, 1)))
     trained = np.asarray(copy(inputs, training=True)).reshape(3, 2, 3, 5, 7)
@@ -82,7 +82,7 @@ def test_an_image_is_predicted_alone(model, inputs):
 
 def test_cells_of_padding_are_not_attended_to(model):
     memory = np.random.default_rng(2).normal(size=(1, 24, 16)).astype("float32")
-    mask = np.asarray(model._mask(ops.convert_to_tensor([[16, 48]])))
+    mask = np.asarray(model._mask(ops.convert_to_tensor([[16, 48]]), 8))
     assert mask.reshape(4, 6).tolist() == [[True] * 6] * 2 + [[False] * 6] * 2
     one = np.asarray(model.decode(ops.convert_to_tensor(memory), ops.convert_to_tensor(mask))[-1])
     memory[:, ~mask[0]] = 9
@@ -95,10 +95,38 @@ def test_cells_of_padding_are_not_attended_to(model):
     )
 
 
+@pytest.mark.parametrize("size", [(32, 48), (20, 36)])
+def test_centres_of_boxes_are_encoded_as_cells(size):
+    """A box around the middle of a cell has the position of that cell, on each feature map."""
+    model = Detector(dataclasses.replace(CONFIG, num_levels=2, image_rows=size[0], image_columns=size[1]))
+    for stride in (4, 8):
+        rows, columns = model.config.grid(stride)
+        cells = [
+            ((j + 0.5) * stride / size[1], (i + 0.5) * stride / size[0]) for i in range(rows) for j in range(columns)
+        ]
+        boxes = np.array([(*cell, 0.1, 0.1) for cell in cells], "float32")
+        encoded = np.asarray(model._encode_boxes(ops.convert_to_tensor(boxes[None])))[0]
+        positions = np.asarray(model._positions(stride))
+        np.testing.assert_allclose(encoded[:, :16], positions, atol=1e-5)
+        assert len(np.unique(positions.round(4), axis=0)) == rows * columns
+
+
+def test_finer_feature_maps_are_read():
+    """The decoder reads the cells of both maps; what the encoder makes depends on the last one alone."""
+    model = make(dataclasses.replace(CONFIG, num_levels=2))
+    image = np.random.default_rng(3).integers(0, 256, (1, 32, 48, 3), "uint8")
+    memory, mask = model.encode({"images": image, "sizes": np.array([[32, 48]], "int32")})
+    assert memory.shape == (1, 8 * 12 + 4 * 6, 16) and mask.shape == (1, 120)
+    one = np.asarray(model.decode(memory, mask)[-1])
+    changed = np.asarray(memory).copy()
+    changed[:, :96] += 1
+    assert np.abs(np.asarray(model.decode(ops.convert_to_tensor(changed), mask)[-1]) - one).max() > 1e-3
+
+
 def test_queries_are_a_set(model, inputs):
     """Their order decides that of the predictions, and nothing else: there is no causal mask."""
     found, order = np.asarray(model(inputs)), [3, 1, 4, 0, 2]
-    copy = make()
+    copy = make(model.config)
     for weight in (copy.queries, copy.query_boxes):
         values = np.asarray(weight)
         weight.assign(np.concatenate([values[:5][order], values[5:]]))
@@ -116,7 +144,9 @@ def test_boxes_depart_from_those_of_the_queries():
     assert apart.min() > 0.1
 
 
-@pytest.mark.parametrize("change", [dict(hidden_dim=18), dict(normalize_first=False), dict(no_object_weight=0.0)])
+@pytest.mark.parametrize(
+    "change", [dict(hidden_dim=18), dict(normalize_first=False), dict(no_object_weight=0.0), dict(num_levels=3)]
+)
 def test_wrong_sizes_are_refused(change):
     with pytest.raises(ValueError, match="Received"):
         dataclasses.replace(CONFIG, **change)
