@@ -64,6 +64,27 @@ def detection_scores(
     return scores, dict(zip(labels, by_class))
 
 
+def best_min_score(gold: Sequence[Found], found: Sequence[Found], num_classes: int) -> float:
+    """Returns the score from which on found objects count so that F1 is highest, at an IoU of 0.5.
+
+    It lies in the middle between the lowest score that counts and the next one below. 0.5 if nothing found is right.
+    """
+    evaluated = _evaluate(gold, found, num_classes)
+    matches = [_Matches(evaluated, c, len(gold)) for c in range(num_classes)]
+    scores = np.concatenate([each.scores for each in matches])
+    right = np.concatenate([each.right_at_half for each in matches])
+    order = np.argsort(-scores, kind="mergesort")
+    scores, right, known = scores[order], right[order], sum(each.num_known for each in matches)
+    if not right.any():
+        return 0.5
+    counts = 1 + np.arange(len(scores))
+    f1 = 2 * np.cumsum(right) / (counts + known)
+    ends = np.append(scores[1:] < scores[:-1], True)  # Of equal scores, all count or none.
+    best = int(np.argmax(np.where(ends, f1, -1.0)))
+    below = scores[best + 1] if best + 1 < len(scores) else 0.0
+    return float((scores[best] + below) / 2)
+
+
 def is_exact(gold: Found, found: Found, min_score: float) -> bool:
     """Returns whether found objects are one for each known one: the same class, and an IoU of at least 0.5."""
     chosen = np.flatnonzero(found.scores >= min_score)
@@ -93,11 +114,13 @@ class _Matches:
         thresholds = len(evaluated.params.iouThrs)
         self._right = joined("dtMatches") > 0 if found else np.zeros((thresholds, 0), bool)
         self._counts = ~joined("dtIgnore").astype(bool) if found else np.zeros((thresholds, 0), bool)
+        self.scores, self.right_at_half = scores[order][self._counts[0]], self._right[0][self._counts[0]]
         image = [np.full(min(MOST_DETECTIONS, len(each["dtScores"])), each["image_id"]) for each in found]
         self._image = np.concatenate(image or [[]]).astype(int)[order]
         self._known = np.zeros(count)
         for each in found:
             self._known[each["image_id"]] = np.count_nonzero(np.asarray(each["gtIgnore"]) == 0)
+        self.num_known = int(self._known.sum())
         self._recalls = evaluated.params.recThrs
 
     def average_precisions(self, weights):

@@ -7,7 +7,7 @@ import numpy as np
 from zoo.corpora.box_rows import BoxRows, ChangedBoxes, fit_to_canvas, padded_objects
 from zoo.corpora.inspection import inspect_reader
 from zoo.detection.loss import SetPredictionLoss
-from zoo.detection.metrics import Found, detection_scores
+from zoo.detection.metrics import Found, best_min_score, detection_scores
 from zoo.detection.predictor import ObjectDetector
 from zoo.extras import require
 from zoo.text.checks import numbers_of
@@ -91,6 +91,11 @@ class ObjectDetection(Task):
 
     def make_predictor(self, model, card, run):
         return self.predictor_class(model, card=card, **run.data.arguments)
+
+    def calibrate(self, predictor, run):
+        """Sets the least score of what counts as found to that of the best F1 on dev."""
+        images, known = run.data.dev
+        predictor.min_score = best_min_score(known, predictor.find(images), len(predictor.labels))
 
     def examples(self, predictor, data):
         images, known = _examples(data, predictor.labels, "class")

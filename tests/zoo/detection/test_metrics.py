@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from zoo.detection.metrics import Found, _evaluate, detection_scores, is_exact
+from zoo.detection.metrics import Found, _evaluate, best_min_score, detection_scores, is_exact
 
 
 def found(*objects, ignored=None):
@@ -86,6 +86,34 @@ def test_images_without_objects():
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         detection_scores([found((0, 0))], [nothing()], ["cell"], 0.5)
     assert not printed.getvalue()
+
+
+def test_the_least_score_gives_the_best_f1():
+    """Of all thresholds, those below, between and above the scores."""
+    rng = np.random.default_rng(4)
+    gold, predicted = random_images(rng, 15)
+    chosen = best_min_score(gold, predicted, 3)
+
+    def f1(least):
+        kept = []
+        for each in predicted:
+            rows = each.scores >= least
+            kept.append(Found(each.classes[rows], each.boxes[rows], each.scores[rows]))
+        right = wrong = known = 0
+        evaluated = _evaluate(gold, kept, 3)
+        for image in evaluated.evalImgs:
+            if image is not None and image["aRng"] == evaluated.params.areaRng[0]:
+                counts = ~image["dtIgnore"][0].astype(bool)
+                right += (image["dtMatches"][0] > 0)[counts].sum()
+                wrong += (image["dtMatches"][0] == 0)[counts].sum()
+                known += (np.asarray(image["gtIgnore"]) == 0).sum()
+        return 2 * right / (right + wrong + known)
+
+    values = np.sort(np.concatenate([each.scores for each in predicted]))
+    tried = [0.0, *((values[1:] + values[:-1]) / 2), 1.0]
+    assert f1(chosen) == pytest.approx(max(map(f1, tried)))
+    assert f1(0.0) < f1(chosen) > f1(0.95)
+    assert best_min_score([found((0, 0))], [nothing()], 1) == 0.5
 
 
 @pytest.mark.parametrize(
