@@ -17,9 +17,11 @@ import numpy as np
 from keras import ops
 
 from zoo.corpora.batching import BatchStream
-from zoo.corpora.box_rows import BoxRows, ChangedBoxes, fit_to_canvas, padded_objects
+from zoo.corpora.box_rows import ChangedBoxes, fit_to_canvas
 from zoo.detection.data import open_boxes
 from zoo.detection.metrics import Found, detection_scores
+from zoo.detection.predictor import encode_objects
+from zoo.detection_config import DetectorConfig
 from zoo.extras import exit_without
 from zoo.models.backbone import ResidualBackbone
 from zoo.models.image_encoder import DEVIATION, MEAN
@@ -42,7 +44,8 @@ def main() -> None:
     options = parser.parse_args()
     exit_without("This example", "pycocotools", "scipy", "PIL")
     keras.utils.set_random_seed(options.seed)
-    train, labels = read(open_boxes(options.data), options)
+    config = DetectorConfig(normalize_first=True, image_rows=options.rows, image_columns=options.columns)
+    train, labels = encode_objects(((each.image, each.objects) for each in open_boxes(options.data)), config)
     changes = BoxAugmentConfig(flip=True, quarter_turns=True, scale=0.4, colour=0.2)
     stream = BatchStream(ChangedBoxes(train, changes, options.seed), options.batch, seed=options.seed)
     model = make_model(options, len(labels))
@@ -64,21 +67,6 @@ def main() -> None:
         known.append(Found(classes, np.array([item.box for item in example.objects]).reshape(-1, 4)))
     scores, by_class = detection_scores(known, found, labels, 0.3, resamples=1000)
     print(*scores, *(f"{name}: AP {ap:.1f}, AP50 {half:.1f}" for name, (ap, half) in by_class.items()), sep="\n")
-
-
-def read(reader, options):
-    """Returns a corpus and the names of its classes."""
-    examples = [*reader]
-    labels = sorted({item.label for example in examples for item in example.objects})
-    images, sizes, pairs = [], [], []
-    for example in examples:
-        image, size = fit_to_canvas(example.image, options.rows, options.columns)
-        scale = np.tile(np.array(size[::-1]) / np.array(example.image.shape[1::-1]), 2)
-        boxes = np.array([item.box for item in example.objects], "float32").reshape(-1, 4) * scale
-        images.append(image)
-        sizes.append(size)
-        pairs.append((np.array([labels.index(item.label) for item in example.objects], "int32"), boxes))
-    return BoxRows(np.stack(images), np.array(sizes), *padded_objects(pairs)), labels
 
 
 def make_model(options, num_classes):

@@ -9,14 +9,7 @@ SCORE_TESTS = "tests/layers/test_score_variants.py"
 BEAM_TESTS = "tests/decoding/test_beam_search.py"
 LOSS_TESTS = "tests/training/test_losses.py tests/training/test_labels.py"
 
-VISUALIZE = "tests/visualize/test_visualize.py"
-
 LIBRARY = [
-    Fault("keras_transformer/visualize/beams.py", "self._next[parents, tokens]", "self._next[0, tokens]", VISUALIZE),
-    Fault(
-        "keras_transformer/visualize/attention.py", "place.imshow(weights[head]", "place.imshow(weights[0]", VISUALIZE
-    ),
-    Fault("keras_transformer/visualize/masks.py", "place.invert_yaxis()", "", VISUALIZE),
     Fault(
         "keras_transformer/ops/updates.py",
         "if not _in_place.get() or _compiled_by_xla(new.graph):",

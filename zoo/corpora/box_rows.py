@@ -185,6 +185,13 @@ def fit_to_canvas(image: np.ndarray, rows: int, columns: int) -> tuple[np.ndarra
     return canvas, size
 
 
+def fit_objects(image: np.ndarray, boxes, rows: int, columns: int) -> tuple[np.ndarray, tuple[int, int], np.ndarray]:
+    """Does the same with boxes `[m, 4]` in pixels of the image; returns canvas, new size, and boxes on the canvas."""
+    canvas, size = fit_to_canvas(image, rows, columns)
+    scale = np.array(size[::-1]) / np.array(image.shape[1::-1])  # x and y.
+    return canvas, size, np.array(boxes, "float32").reshape(-1, 4) * np.tile(scale, 2)
+
+
 def fitted_size(height: int, width: int, rows: int, columns: int) -> tuple[int, int]:
     """Returns the size of an image after it is resized to the largest one that fits, in the same proportions."""
     if height * columns > width * rows:

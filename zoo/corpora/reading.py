@@ -110,20 +110,16 @@ class DatasetRows:
                 f"`name` must be a data set of tensorflow-datasets. Received: {name!r}: {reason} "
                 "See https://www.tensorflow.org/datasets/catalog/overview for names."
             ) from error
-        known = self._builder.info.features
+        self.known = self._builder.info.features
         self.features = tuple(features or choose(self._builder.info))
-        if not self.features or not set(self.features) <= set(known):
+        if not self.features or not set(self.features) <= set(self.known):
             raise ValueError(
-                f"`{argument}` must be among the features of {name}: {', '.join(known)}. Received: {features}."
+                f"`{argument}` must be among the features of {name}: {', '.join(self.known)}. Received: {features}."
             )
 
     def names(self, feature: str) -> list[str] | None:
         """Returns the names of the classes if the feature is a class label, else None."""
-        return getattr(self.feature(feature), "names", None)
-
-    def feature(self, name: str) -> typing.Any:
-        """Returns the description of a feature."""
-        return self._builder.info.features[name]
+        return getattr(self.known[feature], "names", None)
 
     def __iter__(self) -> typing.Iterator[Row]:
         self._builder.download_and_prepare()

@@ -142,7 +142,7 @@ class DatasetFiles:
 
     def __init__(self, name: str, split: str, data_dir: PathLike | None):
         self._rows = DatasetRows(name, None, split, data_dir, "features", _image_and_objects)
-        labels = self._rows.feature(self._rows.features[1])["label"]
+        labels = self._rows.known[self._rows.features[1]]["label"]
         self._name = labels.int2str if getattr(labels, "names", None) else str
 
     def __iter__(self):

@@ -1,12 +1,12 @@
 """The predictor of objects of images."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from keras import ops
 
-from zoo.corpora.box_rows import BoxRows, fit_to_canvas, padded_objects
+from zoo.corpora.box_rows import BoxRows, fit_objects, fit_to_canvas, padded_objects
 from zoo.detection.metrics import Found
 from zoo.detection_config import DetectorConfig
 from zoo.images.decoding import read_image
@@ -15,6 +15,36 @@ from zoo.serving.predictor import Predictor, Progress, raise_mismatch
 from zoo.text.checks import check_same_length, numbers_of
 
 _TOLERANCE = 0.02  # Of scores, and of boxes as shares of an image: TensorFlow and Pillow resize with other rounding.
+
+
+def encode_objects(
+    examples: Iterable[tuple[np.ndarray, Sequence]], config: DetectorConfig, labels: Sequence[str] | None = None
+) -> tuple[BoxRows, list[str]]:
+    """Resizes images to those of a model, and encodes their objects, those ignored left out.
+
+    Args:
+        examples: Pairs of an image and its objects, as of `zoo.detection.data`.
+        config: Sizes of the model.
+        labels: Names of the classes; by default those of the objects, in order.
+
+    Returns:
+        The rows, and the names of the classes.
+
+    Raises:
+        ValueError: If an object has another label.
+    """
+    canvases, sizes, names, boxes = [], [], [], []
+    for image, objects in examples:
+        kept = [item for item in objects if not item.ignored]
+        fitted = fit_objects(image, [item.box for item in kept], config.image_rows, config.image_columns)
+        for values, value in zip((canvases, sizes, boxes), fitted):
+            values.append(value)
+        names.append([item.label for item in kept])
+    labels = sorted({name for each in names for name in each}) if labels is None else [*labels]
+    pairs = [(np.array(numbers_of(each, labels), "int32"), places) for each, places in zip(names, boxes)]
+    shape = len(canvases), config.image_rows, config.image_columns, 3
+    images, sizes = np.array(canvases, "uint8").reshape(shape), np.array(sizes, "int32").reshape(-1, 2)
+    return BoxRows(images, sizes, *padded_objects(pairs)), labels
 
 
 class Detection(NamedTuple):
@@ -135,16 +165,8 @@ class ObjectDetector(Predictor):
     def encode_examples(self, images: Sequence[Any], objects: Sequence[Sequence]) -> BoxRows:
         """Reads images, and encodes their objects: lists of `zoo.detection.data.Object`, those ignored left out."""
         check_same_length(images=images, objects=objects)
-        read = [read_image(image) for image in images]
-        canvases, sizes = self.canvases(read)
-        pairs = []
-        for image, size, found in zip(read, sizes, objects):
-            kept = [item for item in found if not item.ignored]
-            boxes = np.array([item.box for item in kept], "float32").reshape(-1, 4)
-            scale = np.tile(size[::-1] / np.array(image.shape[1::-1]), 2)
-            classes = np.array(numbers_of([item.label for item in kept], self.labels), "int32")
-            pairs.append((classes, boxes * scale))
-        return BoxRows(canvases, sizes, *padded_objects(pairs))
+        pairs = zip(map(read_image, images), objects)
+        return encode_objects(pairs, self.model.config, self.labels)[0]
 
     def _make_service(self, limits):
         from zoo.tf.detection_service import DetectionService

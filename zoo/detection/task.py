@@ -4,11 +4,11 @@ import dataclasses
 
 import numpy as np
 
-from zoo.corpora.box_rows import BoxRows, ChangedBoxes, fit_to_canvas, padded_objects
+from zoo.corpora.box_rows import ChangedBoxes
 from zoo.corpora.inspection import inspect_reader
 from zoo.detection.loss import SetPredictionLoss
 from zoo.detection.metrics import Found, best_min_score, detection_scores
-from zoo.detection.predictor import ObjectDetector
+from zoo.detection.predictor import ObjectDetector, encode_objects
 from zoo.extras import require
 from zoo.text.checks import numbers_of
 from zoo.training.tasks import Evaluation, Task, TrainingData
@@ -46,25 +46,17 @@ class ObjectDetection(Task):
 
     def read(self, recipe, train, dev, log):
         config = recipe.model
-        rows, columns = config.image_rows, config.image_columns
-        kept = []
-        for example in train:
-            image, size = fit_to_canvas(example.image, rows, columns)
-            kept.append((image, size, example.image.shape[:2], [item for item in example.objects if not item.ignored]))
+        corpus, labels = encode_objects(((example.image, example.objects) for example in train), config)
         inspect_reader(train, "train", log)
-        labels = sorted({item.label for *_, objects in kept for item in objects})
         if not labels:
             raise ValueError(f"The training corpus must have objects. Received: {train.report}. Check its boxes.")
         log(f"{train.report}; {len(labels)} classes: {', '.join(labels[:20])}")
-        pairs = [_encode(objects, labels, old, size) for _, size, old, objects in kept]
-        most = max(len(classes) for classes, _ in pairs)
+        most = corpus.classes.shape[1]
         if most > config.num_queries:
             raise ValueError(
                 f"There must be as many queries as objects in an image, {most}. Received: model.num_queries="
                 f"{config.num_queries}. Raise it."
             )
-        sizes = np.array([size for _, size, *_ in kept], "int32")
-        corpus = BoxRows(np.stack([image for image, *_ in kept]), sizes, *padded_objects(pairs))
         dev_examples = _examples(dev, labels, "class of the dev corpus")
         inspect_reader(dev, "dev", log)
         log(f"dev: {dev.report}")
@@ -110,13 +102,6 @@ class ObjectDetection(Task):
         found = predictor.find(images, progress)
         scores, _ = detection_scores(known, found, predictor.labels, predictor.min_score, resamples)
         return Evaluation(scores, known, found)
-
-
-def _encode(objects, labels, old, new):
-    """Returns the classes and boxes of objects after their image is resized from one size to another."""
-    boxes = np.array([item.box for item in objects], "float32").reshape(-1, 4)
-    classes = np.array(numbers_of([item.label for item in objects], labels), "int32")
-    return classes, boxes * np.tile([new[1] / old[1], new[0] / old[0]], 2)
 
 
 def _examples(reader, labels, kind):
