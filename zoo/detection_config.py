@@ -1,5 +1,6 @@
 """Configuration of models that detect objects."""
 
+import math
 from dataclasses import dataclass
 
 from zoo.config import BlockConfig
@@ -20,6 +21,7 @@ class DetectorConfig(BlockConfig):
         num_queries: Object queries Q, the largest number of objects in an image.
         query_groups: Groups G of queries in training (Chen et al. 2023), each of which learns to find all objects. The
             first one predicts.
+        two_stage: Whether the queries are the most probable cells of the encoder, not learned.
         num_classes: Classes C, without the class "no object".
         no_object_weight: Weight of the class "no object" in the loss.
     """
@@ -34,6 +36,7 @@ class DetectorConfig(BlockConfig):
     num_levels: int = positive(1)
     num_queries: int = positive(60)
     query_groups: int = positive(1)
+    two_stage: bool = False
     num_classes: int = positive(1)
     no_object_weight: float = checked(0.1, "lie in (0, 1]", lambda value: 0 < value <= 1)
 
@@ -48,6 +51,16 @@ class DetectorConfig(BlockConfig):
             raise ValueError(
                 f"There are as many feature maps as stages. Received: num_levels={self.num_levels}, "
                 f"num_stages={self.num_stages}. Lower num_levels."
+            )
+        if self.two_stage and self.query_groups > 1:
+            raise ValueError(
+                "Cells of the encoder are one group of queries. Received: two_stage=True, query_groups="
+                f"{self.query_groups}. Set query_groups to 1."
+            )
+        if self.two_stage and self.num_queries > math.prod(self.grid(self.strides[-1])):
+            raise ValueError(
+                f"There are as many queries as cells, {math.prod(self.grid(self.strides[-1]))}, or fewer. Received: "
+                f"num_queries={self.num_queries}. Lower it, or num_stages."
             )
         if not self.normalize_first:
             raise ValueError("The blocks of a detector are pre-norm. Received: normalize_first=False. Set it to true.")

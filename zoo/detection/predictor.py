@@ -151,7 +151,7 @@ class ObjectDetector(Predictor):
 
         Boxes are (left, top, right, bottom). The class "no object" is left out, and may have been more probable.
         """
-        output = self.model({"images": images, "sizes": sizes}, training=False)[:, 0]
+        output = self.model({"images": images, "sizes": sizes}, training=False)
         probabilities = ops.softmax(output[..., :-4])[..., :-1]
         best = ops.max(probabilities, axis=-1)
         order = ops.argsort(-best, axis=-1)

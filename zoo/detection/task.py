@@ -79,7 +79,12 @@ class ObjectDetection(Task):
         return ChangedBoxes(corpus, changes, run.settings.seed) if changes else corpus
 
     def make_loss(self, run, pad_label):
-        return SetPredictionLoss(run.config.no_object_weight)
+        config = run.config
+        grid = cells = None
+        if config.two_stage:
+            stride = config.strides[-1]
+            grid, cells = config.grid(stride), (config.image_rows / stride, config.image_columns / stride)
+        return SetPredictionLoss(config.num_queries, grid, cells, config.no_object_weight)
 
     def make_predictor(self, model, card, run):
         return self.predictor_class(model, card=card, **run.data.arguments)
