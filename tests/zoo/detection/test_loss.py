@@ -6,14 +6,10 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from small_detector import random_boxes
 
 from zoo.detection.boxes import corners, generalized_iou
 from zoo.detection.loss import SetPredictionLoss, match
-
-
-def random_boxes(rng, *shape):
-    """Returns boxes as (centre x, centre y, width, height)."""
-    return np.concatenate([rng.uniform(0.2, 0.8, (*shape, 2)), rng.uniform(0.05, 0.4, (*shape, 2))], -1)
 
 
 def pixels_iou(one, other, size=400):
@@ -65,7 +61,7 @@ def test_matching_survives_what_is_not_finite():
 def reference(y_true, y_pred, weight, no_object_weight=0.1):
     """Computes the loss of Carion et al. (2020), eq. 2, in NumPy, with the best of all matchings."""
     total = 0.0
-    for known, sets, factor in zip(y_true, y_pred, weight):
+    for known, sets, factor in zip(y_true, y_pred.reshape(len(y_pred), -1, 4, y_pred.shape[-1]), weight):
         known = known[known[:, 0] >= 0]
         for predicted in sets:
             logits, boxes = predicted[:, :-4], predicted[:, -4:]
@@ -98,13 +94,13 @@ def batch():
     for row, count in enumerate((3, 1, 0)):
         y_true[row, :count, 0] = rng.integers(0, 2, count)
         y_true[row, :count, 1:] = random_boxes(rng, count)
-    y_pred = np.concatenate([rng.normal(size=(3, 2, 4, 3)), random_boxes(rng, 3, 2, 4)], -1)
+    y_pred = np.concatenate([rng.normal(size=(3, 8, 3)), random_boxes(rng, 3, 8)], -1)  # Two sets of four.
     return y_true.astype("float32"), y_pred.astype("float32"), np.array([1.0, 0.5, 2.0], "float32")
 
 
 @pytest.mark.parametrize("no_object_weight", [0.1, 0.7])
 def test_the_loss_is_that_of_the_paper(batch, no_object_weight):
-    loss = SetPredictionLoss(no_object_weight)
+    loss = SetPredictionLoss(4, no_object_weight=no_object_weight)
     expected = reference(*batch, no_object_weight)
     np.testing.assert_allclose(float(loss(*batch)), expected, rtol=1e-5)
     copy = SetPredictionLoss.from_config(loss.get_config())
@@ -114,17 +110,17 @@ def test_the_loss_is_that_of_the_paper(batch, no_object_weight):
 def test_rows_of_padding_have_no_loss(batch):
     """An image without objects has one: what is found in it is wrong."""
     y_true, y_pred, _ = batch
-    losses = np.asarray(SetPredictionLoss().call(y_true, y_pred))
+    losses = np.asarray(SetPredictionLoss(4).call(y_true, y_pred))
     assert losses[2] > 0.1
     y_true[2] = -1
-    np.testing.assert_allclose(np.asarray(SetPredictionLoss().call(y_true, y_pred)), [*losses[:2], 0], rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(SetPredictionLoss(4).call(y_true, y_pred)), [*losses[:2], 0], rtol=1e-6)
 
 
 def test_the_order_of_objects_and_predictions_changes_nothing(batch):
     y_true, y_pred, weight = batch
-    loss = SetPredictionLoss()
+    loss = SetPredictionLoss(4)
     expected = float(loss(*batch))
-    np.testing.assert_allclose(float(loss(y_true, y_pred[:, :, [2, 0, 3, 1]], weight)), expected, rtol=1e-6)
+    np.testing.assert_allclose(float(loss(y_true, y_pred[:, [2, 0, 3, 1, 6, 4, 7, 5]], weight)), expected, rtol=1e-6)
     y_true[0] = y_true[0, [1, 2, 0]]
     np.testing.assert_allclose(float(loss(y_true, y_pred, weight)), expected, rtol=1e-6)
 
@@ -136,7 +132,7 @@ def test_gradients_are_differences(batch):
     import tensorflow as tf
 
     y_true, y_pred, weight = batch
-    loss, rng = SetPredictionLoss(), np.random.default_rng(3)
+    loss, rng = SetPredictionLoss(4), np.random.default_rng(3)
 
     @tf.function
     def run(predicted):

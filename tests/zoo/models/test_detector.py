@@ -6,37 +6,10 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from small_detector import CONFIG, make
 
-from zoo.detection_config import DetectorConfig
 from zoo.models.detector import Detector
 from zoo.models.host_calls import call_on_host
-
-CONFIG = DetectorConfig(
-    hidden_dim=16,
-    intermediate_dim=32,
-    num_heads=2,
-    num_encoder_layers=1,
-    num_decoder_layers=2,
-    image_rows=32,
-    image_columns=48,
-    channels=4,
-    num_stages=2,
-    num_residual_blocks=1,
-    num_queries=5,
-    query_groups=3,
-    num_classes=2,
-    dropout=0.0,
-    normalize_first=True,
-)
-
-
-def make(config=CONFIG):
-    keras.utils.set_random_seed(0)
-    model, rng = Detector(config), np.random.default_rng(0)
-    model.build()
-    for weight in model.trainable_weights:
-        weight.assign(np.asarray(weight) + 0.2 * rng.normal(size=weight.shape))
-    return model
 
 
 @pytest.fixture(scope="module", params=[1, 2])
@@ -50,19 +23,25 @@ def inputs():
     return {"images": images, "sizes": np.array([[32, 48], [16, 48], [32, 24]], "int32")}
 
 
+def decoded(model, memory, mask):
+    """Returns what the last block predicts with the learned queries."""
+    queries = model._learned_queries(len(memory), CONFIG.num_queries)
+    return np.asarray(model.decode(*queries, ops.convert_to_tensor(memory), ops.convert_to_tensor(mask))[-1])
+
+
 def test_shapes_and_units(model, inputs):
     found = np.asarray(model(inputs))
-    assert found.shape == (3, 1, 5, 7) and found.dtype == np.float32
+    assert found.shape == (3, 5, 7) and found.dtype == np.float32
     assert (found[..., -4:] > 0).all() and (found[..., -4:] < 1).all()
     trained = np.asarray(model(inputs, training=True))
-    assert trained.shape == (3, 6, 5, 7)
+    assert trained.shape == (3, 6 * 5, 7)
 
 
 def test_the_first_group_predicts(model, inputs):
     """In training, groups do not see each other: the first one after the last block is what is predicted."""
-    trained, found = np.asarray(model(inputs, training=True)), np.asarray(model(inputs))
-    np.testing.assert_allclose(trained[:, 3], found[:, 0], atol=1e-4)
-    assert np.abs(trained[:, 4] - found[:, 0]).max() > 1e-2
+    trained, found = np.asarray(model(inputs, training=True)).reshape(3, 6, 5, 7), np.asarray(model(inputs))
+    np.testing.assert_allclose(trained[:, 3], found, atol=1e-4)
+    assert np.abs(trained[:, 4] - found).max() > 1e-2
 
 
 def test_groups_share_all_but_queries(model, inputs):
@@ -84,15 +63,11 @@ def test_cells_of_padding_are_not_attended_to(model):
     memory = np.random.default_rng(2).normal(size=(1, 24, 16)).astype("float32")
     mask = np.asarray(model._mask(ops.convert_to_tensor([[16, 48]]), 8))
     assert mask.reshape(4, 6).tolist() == [[True] * 6] * 2 + [[False] * 6] * 2
-    one = np.asarray(model.decode(ops.convert_to_tensor(memory), ops.convert_to_tensor(mask))[-1])
+    one = decoded(model, memory, mask)
     memory[:, ~mask[0]] = 9
-    other = np.asarray(model.decode(ops.convert_to_tensor(memory), ops.convert_to_tensor(mask))[-1])
-    np.testing.assert_allclose(one, other, atol=1e-5)
+    np.testing.assert_allclose(one, decoded(model, memory, mask), atol=1e-5)
     memory[:, mask[0]] = 9
-    assert (
-        np.abs(np.asarray(model.decode(ops.convert_to_tensor(memory), ops.convert_to_tensor(mask))[-1]) - one).max()
-        > 0.1
-    )
+    assert np.abs(decoded(model, memory, mask) - one).max() > 0.1
 
 
 @pytest.mark.parametrize("size", [(32, 48), (20, 36)])
@@ -115,12 +90,11 @@ def test_finer_feature_maps_are_read():
     """The decoder reads the cells of both maps; what the encoder makes depends on the last one alone."""
     model = make(dataclasses.replace(CONFIG, num_levels=2))
     image = np.random.default_rng(3).integers(0, 256, (1, 32, 48, 3), "uint8")
-    memory, mask = model.encode({"images": image, "sizes": np.array([[32, 48]], "int32")})
-    assert memory.shape == (1, 8 * 12 + 4 * 6, 16) and mask.shape == (1, 120)
-    one = np.asarray(model.decode(memory, mask)[-1])
-    changed = np.asarray(memory).copy()
+    memory, mask, encoded = model.encode({"images": image, "sizes": np.array([[32, 48]], "int32")})
+    assert memory.shape == (1, 8 * 12 + 4 * 6, 16) and mask.shape == (1, 120) and encoded.shape == (1, 4 * 6, 16)
+    changed = np.array(memory)
     changed[:, :96] += 1
-    assert np.abs(np.asarray(model.decode(ops.convert_to_tensor(changed), mask)[-1]) - one).max() > 1e-3
+    assert np.abs(decoded(model, changed, mask) - decoded(model, memory, mask)).max() > 1e-3
 
 
 def test_queries_are_a_set(model, inputs):
@@ -130,7 +104,7 @@ def test_queries_are_a_set(model, inputs):
     for weight in (copy.queries, copy.query_boxes):
         values = np.asarray(weight)
         weight.assign(np.concatenate([values[:5][order], values[5:]]))
-    np.testing.assert_allclose(np.asarray(copy(inputs)), found[:, :, order], atol=1e-4)
+    np.testing.assert_allclose(np.asarray(copy(inputs)), found[:, order], atol=1e-4)
 
 
 def test_boxes_depart_from_those_of_the_queries():
@@ -138,14 +112,22 @@ def test_boxes_depart_from_those_of_the_queries():
     model = Detector(CONFIG)
     model.build()
     found = np.asarray(model({"images": np.zeros((1, 32, 48, 3), "uint8"), "sizes": np.array([[32, 48]])}))
-    boxes = found[0, 0, :, -4:]
+    boxes = found[0, :, -4:]
     np.testing.assert_allclose(boxes, 1 / (1 + np.exp(-np.asarray(model.query_boxes)[:5])), atol=1e-5)
     apart = np.abs(boxes[:, None, :2] - boxes[None, :, :2]).max(-1) + np.eye(5)
     assert apart.min() > 0.1
 
 
 @pytest.mark.parametrize(
-    "change", [dict(hidden_dim=18), dict(normalize_first=False), dict(no_object_weight=0.0), dict(num_levels=3)]
+    "change",
+    [
+        dict(hidden_dim=18),
+        dict(normalize_first=False),
+        dict(no_object_weight=0.0),
+        dict(num_levels=3),
+        dict(two_stage=True),
+        dict(two_stage=True, query_groups=1, num_queries=25),
+    ],
 )
 def test_wrong_sizes_are_refused(change):
     with pytest.raises(ValueError, match="Received"):
