@@ -97,6 +97,7 @@ ORDER = [
     "distribution",
     "serving",
     "conversion",
+    "reports",
     "training",
     "commands",
     "classification, labelling, language_modelling, parsing, pretraining, recognition, translation",

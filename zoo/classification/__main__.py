@@ -16,6 +16,7 @@ from zoo.text.terminal import join_lines, table_cell
 
 class ClassificationCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "classification", RECIPES, "classify", "classification/sst2"
+    details = "The confusion matrix, too."
 
     def add_corpus(self, command, prefix=""):
         names = "label and one or two texts"
@@ -38,21 +39,21 @@ class ClassificationCommands(TaskCommands):
     def add_evaluate(self, command):
         command.add_argument("--picture", help="file for a picture of the confusion matrix, such as confusion.png")
 
-    def run_evaluate(self, options):
-        """Prints accuracy, macro F1 and calibration error with their 95 % intervals, and the confusion matrix."""
-        classifier, examples = self.load(options), self.read(options)
-        scores, gold, probabilities, _ = self.module().evaluate(classifier, examples)
-        matrix = confusion_matrix(gold, probabilities.argmax(1), len(classifier.labels))
-        _log_truncated(classifier, [item.texts[0] if len(item.texts) == 1 else item.texts for item in examples])
-        for score in scores:
-            print(score)
-        columns = (rich.table.Column(name, justify="right") for name in map(table_cell, classifier.labels))
+    def evaluation(self, predictor, options):
+        texts = [item.texts[0] if len(item.texts) == 1 else item.texts for item in self.read(options)]
+        _log_truncated(predictor, texts)
+        return super().evaluation(predictor, options)
+
+    def print_details(self, predictor, evaluation, options):
+        labels, probabilities = predictor.labels, evaluation.predicted
+        matrix = confusion_matrix(evaluation.gold, probabilities.argmax(1), len(labels))
+        columns = (rich.table.Column(name, justify="right") for name in map(table_cell, labels))
         table = rich.table.Table("class", *columns)
-        for name, counts in zip(classifier.labels, matrix):
+        for name, counts in zip(labels, matrix):
             table.add_row(table_cell(name), *(f"{count:,}" for count in counts))
         rich.console.Console().print(table)
         if options.picture:
-            draw_confusion(matrix, classifier.labels, options.picture)
+            draw_confusion(matrix, labels, options.picture)
 
     def predictions(self, predictor, lines, options, progress):
         """Returns a line for each text: label and probability, separated by a tab."""

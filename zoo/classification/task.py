@@ -1,6 +1,7 @@
 """The task of classifying texts or pairs of texts."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from zoo.classification.metrics import classification_scores
 from zoo.classification.predictor import TextClassifier, encode_texts
 from zoo.corpora.inspection import inspect_reader, warn_of_header, warn_of_overlap
 from zoo.corpora.labelled_corpus import LabelledCorpus
+from zoo.reports.outcomes import Classes, Outcomes, Shown
 from zoo.serving.calibration import fit_temperature
 from zoo.training.tasks import Evaluation, Task, TrainingData
 
@@ -71,11 +73,24 @@ class Classification(Task):
         probabilities = predictor.probabilities(_inputs(texts), progress)
         gold = np.take_along_axis(probabilities, classes[:, None], 1)
         loss = float(-np.log(np.maximum(gold, 1e-30)).mean())
-        return Evaluation(classification_scores(classes, probabilities, resamples), classes, probabilities, loss)
+        scores = classification_scores(classes, probabilities, resamples)
+        outcomes = functools.partial(_outcomes, predictor.labels, classes, texts, probabilities)
+        return Evaluation(scores, classes, probabilities, loss, outcomes)
 
     def calibrate(self, predictor, run):
         found = self.score(predictor, run.data.dev)
         predictor.temperature = fit_temperature(found.gold, found.predicted, predictor.temperature)
+
+
+def _outcomes(labels, classes, texts, probabilities):
+    found = probabilities.argmax(1)
+    return Outcomes(
+        "probability of the right class",
+        np.take_along_axis(probabilities, classes[:, None], 1)[:, 0],
+        lambda i: Shown("\n".join(texts[i]), labels[classes[i]], f"{labels[found[i]]} ({probabilities[i].max():.2f})"),
+        np.array([sum(len(part.split()) for part in each) for each in texts]),
+        classes=Classes.of(labels, classes, probabilities),
+    )
 
 
 def _inputs(texts):

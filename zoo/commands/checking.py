@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 
 import zoo
+from zoo.commands import command_line
 from zoo.commands.doctor import Result
 from zoo.storage import checkpoints
 
@@ -87,7 +88,7 @@ def run(task: str, arguments: Sequence[str]) -> list[str]:
     """
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
-        _commands(task).execute([*arguments])
+        command_line.execute(_commands(task).parser(), [*arguments])
     return output.getvalue().splitlines()
 
 

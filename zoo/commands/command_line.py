@@ -138,6 +138,11 @@ def given_arguments(options: argparse.Namespace, names: Iterable[str], prefix: s
     return {name: value for name, value in values.items() if value is not None}
 
 
+def given_command(task: str) -> str:
+    """Returns the command of a task that was given to this process."""
+    return f"python -m zoo.{task} {' '.join(sys.argv[1:])}"
+
+
 def read_texts(options: argparse.Namespace) -> Iterator[str]:
     """Yields the texts of `--text`, or the lines of files or of standard input; checks at once that the files exist."""
     if options.text is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import zoo
 from zoo.commands import command_line
-from zoo.commands.command_line import LIMITS, given_arguments, log, progress_bar
+from zoo.commands.command_line import LIMITS, check_writable, given_arguments, given_command, log, progress_bar
 from zoo.commands.export_formats import add_format, check_format, is_saved_model, write_format
 from zoo.config import Recipe, change_recipe
 from zoo.corpora.held_out import hold_out
@@ -28,6 +28,7 @@ class TaskCommands:
         recipes: Recipes by name.
         predict: Name of the command that predicts, such as "classify"; None for neither that command nor `export`.
         default_checkpoint: Default of `--checkpoint`; None if the option is required.
+        details: Help text of what `evaluate` prints beside scores.
         reads_text: Whether models have a vocabulary.
         reads_files: Whether models predict from files, such as images, not from lines of text.
         formats: What `export` writes beside a SavedModel: names in `zoo.conversion.runtime_formats.FORMATS`.
@@ -37,6 +38,7 @@ class TaskCommands:
     recipes: Mapping[str, Recipe]
     predict: str | None = None
     default_checkpoint: str | None = None
+    details: str = ""
     reads_text: bool = True
     reads_files: bool = False
     formats: tuple[str, ...] = ("onnx", "litert")
@@ -70,6 +72,7 @@ class TaskCommands:
 
     def check(self, command: str, options: argparse.Namespace) -> None:
         """Raises the errors that a command would otherwise meet after its work, such as a missing package."""
+        check_writable(getattr(options, "report", None))
         if command == "export":
             check_format(options)
             if self.reads_text and is_saved_model(options) and not getattr(options, "ids_only", False):
@@ -104,11 +107,7 @@ class TaskCommands:
         return self.load_one(options.checkpoint, options)
 
     def load_one(self, name: str, options: argparse.Namespace) -> Any:
-        """Loads a predictor for a command.
-
-        Raises:
-            ValueError: If there is no such checkpoint, or it is one of another task.
-        """
+        """Loads a predictor for a command; raises `ValueError` if it is one of another task."""
         predictor = zoo.load(name, options.dtype)
         if not self.suits(predictor, options):
             other = f", or python -m zoo.{predictor.task}" if predictor.task in zoo.tasks() else ""
@@ -134,7 +133,7 @@ class TaskCommands:
         train, dev = self.corpora(options)
         strategy = command_line.make_strategy(options.strategy, options.cross_device_ops)
         report = log if current_workers(strategy).chief else lambda text: None
-        card = {"command": f"python -m zoo.{self.task} {' '.join(sys.argv[1:])}", **self.card(options)}
+        card = {"command": given_command(self.task), **self.card(options)}
         if options.card:
             card |= json.loads(pathlib.Path(options.card).read_text("utf-8"))
         self.module().train(
@@ -157,10 +156,26 @@ class TaskCommands:
         folder, weights = finish(options.folder, options.weights)
         log(f"written: {folder} ({weights})")
 
+    def evaluation(self, predictor: Any, options: argparse.Namespace) -> Any:
+        """Evaluates a predictor on the corpus of `evaluate`; returns the `zoo.training.tasks.Evaluation`."""
+        with progress_bar(None, "evaluate") as advance:
+            return self.module().evaluate(predictor, self.read(options), progress=advance)
+
+    def print_details(self, predictor: Any, evaluation: Any, options: argparse.Namespace) -> None:
+        """Prints what `evaluate` prints after the scores, and writes its further files."""
+
     def run_evaluate(self, options: argparse.Namespace) -> None:
         """Prints the scores of a model on a corpus, with their 95 % intervals."""
-        for score in self.module().evaluate(self.load(options), self.read(options)).scores:
+        predictor = self.load(options)
+        evaluation = self.evaluation(predictor, options)
+        for score in evaluation.scores:
             print(score)
+        self.print_details(predictor, evaluation, options)
+        if options.report:
+            from zoo.reports.reports import write_evaluation
+
+            write_evaluation(options.report, predictor, evaluation, given_command(self.task))
+            log(f"written: {options.report}")
 
     def run_predict(self, options: argparse.Namespace) -> None:
         """Prints the predictions for standard input or files, line by line."""
@@ -196,10 +211,6 @@ class TaskCommands:
     def main(self, arguments: list[str] | None = None) -> int:
         """Runs a command; returns the exit status, 2 for an error of the caller, which is printed in one line."""
         return command_line.run(self.parser(), arguments)
-
-    def execute(self, arguments: list[str]) -> int:
-        """Runs a command as `main` does, but raises its errors."""
-        return command_line.execute(self.parser(), arguments)
 
     def parser(self) -> argparse.ArgumentParser:
         """Returns the parser of all commands."""
@@ -237,9 +248,11 @@ class TaskCommands:
         text = "by default the best on dev if there was an evaluation, else the last"
         finish.add_argument("--weights", choices=["best", "average", "last"], help=text)
 
-        evaluate = self.add_command(commands, "evaluate", self.run_evaluate)
+        evaluate = self.add_command(commands, "evaluate", self.run_evaluate, self.details)
         self.add_checkpoint(evaluate)
         self.add_corpus(evaluate)
+        text = "page to write, such as report.html: scores by length, the worst examples, confusions, calibration"
+        evaluate.add_argument("--report", metavar="FILE", help=text)
         self.add_evaluate(evaluate)
         if self.predict is None:
             return

@@ -24,6 +24,7 @@ class DetectionCommands(TaskCommands):
 
     task, recipes, predict = "detection", RECIPES, "detect"
     reads_text, reads_files, formats = False, True, ()
+    details = "AP50 and AP of each class, too."
 
     def add_corpus(self, command, prefix=""):
         group = command_line.corpus_group(command, prefix)
@@ -52,15 +53,11 @@ class DetectionCommands(TaskCommands):
     def add_texts(self, command):
         command.add_argument("files", nargs="+", help="images")
 
-    def run_evaluate(self, options):
-        """Prints AP50, AP and the share of exact sets with their 95 % intervals, and AP50 and AP of each class."""
+    def print_details(self, predictor, evaluation, options):
         from zoo.detection.metrics import detection_scores
 
-        predictor = self.load(options)
-        scores, known, found, _ = self.module().evaluate(predictor, self.read(options))
+        known, found = evaluation.gold, evaluation.predicted
         _, by_class = detection_scores(known, found, predictor.labels, predictor.min_score)
-        for score in scores:
-            print(score)
         table = rich.table.Table("class", "objects", "AP50, %", "AP, %")
         for number, (name, (average, at_half)) in enumerate(by_class.items()):
             count = sum(int((each.classes == number).sum()) for each in known)

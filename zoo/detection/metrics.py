@@ -87,16 +87,21 @@ def best_min_score(gold: Sequence[Found], found: Sequence[Found], num_classes: i
 
 def is_exact(gold: Found, found: Found, min_score: float) -> bool:
     """Returns whether found objects are one for each known one: the same class, and an IoU of at least 0.5."""
+    return objects_f1(gold, found, min_score) == 1.0
+
+
+def objects_f1(gold: Found, found: Found, min_score: float) -> float:
+    """Returns 2 TP / (known + found) of an image, 1 if there are none; each object is right at most once."""
     chosen = np.flatnonzero(found.scores >= min_score)
     known = np.arange(len(gold.classes)) if gold.ignored is None else np.flatnonzero(~gold.ignored)
-    if len(chosen) != len(known):
-        return False
+    if not len(chosen) + len(known):
+        return 1.0
     from scipy.optimize import linear_sum_assignment
 
     overlaps = _overlaps(gold.boxes[known], found.boxes[chosen]) >= _HALF
     good = overlaps & (gold.classes[known][:, None] == found.classes[chosen])
     rows, columns = linear_sum_assignment(good, maximize=True)
-    return bool(good[rows, columns].all())
+    return 2 * int(good[rows, columns].sum()) / (len(chosen) + len(known))
 
 
 class _Matches:

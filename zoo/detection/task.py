@@ -1,15 +1,18 @@
 """The task of detecting objects."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from zoo.corpora.box_rows import ChangedBoxes
 from zoo.corpora.inspection import inspect_reader
 from zoo.detection.loss import SetPredictionLoss
-from zoo.detection.metrics import Found, best_min_score, detection_scores
-from zoo.detection.predictor import ObjectDetector, encode_objects
+from zoo.detection.metrics import Found, best_min_score, detection_scores, objects_f1
+from zoo.detection.picture import drawn_objects
+from zoo.detection.predictor import Detection, ObjectDetector, encode_objects
 from zoo.extras import require
+from zoo.reports.outcomes import Outcomes, Shown
 from zoo.text.checks import numbers_of
 from zoo.training.tasks import Evaluation, Task, TrainingData
 
@@ -106,7 +109,30 @@ class ObjectDetection(Task):
         images, known = examples
         found = predictor.find(images, progress)
         scores, _ = detection_scores(known, found, predictor.labels, predictor.min_score, resamples)
-        return Evaluation(scores, known, found)
+        outcomes = functools.partial(_outcomes, predictor, images, known, found)
+        return Evaluation(scores, known, found, outcomes=outcomes)
+
+
+def _outcomes(predictor, images, known, found):
+    labels, least = predictor.labels, predictor.min_score
+    kept = [Found(*(array[each.scores >= least] for array in each[:3])) for each in found]
+
+    def show(i):
+        objects = [Detection(labels[c], float(score), tuple(box)) for c, box, score in zip(*kept[i][:3])]
+        drawn = np.asarray(drawn_objects(images[i], objects, labels))
+        return Shown(drawn, *(_counts(each.classes, labels) for each in (known[i], kept[i])))
+
+    return Outcomes(
+        "F1 of the objects of the image, %",
+        np.array([100 * objects_f1(one, other, least) for one, other in zip(known, found)]),
+        show,
+        np.array([len(each.classes) for each in known]),
+        "objects",
+    )
+
+
+def _counts(classes, labels):
+    return "\n".join(f"{label}: {count}" for label, count in zip(labels, np.bincount(classes, minlength=len(labels))))
 
 
 def _examples(reader, labels, kind):

@@ -24,6 +24,7 @@ class ImageCommands(TaskCommands):
 
     task, recipes, predict = "images", RECIPES, "classify"
     reads_text, reads_files, formats = False, True, ()
+    details = "The accuracy of each class, too."
 
     def add_corpus(self, command, prefix=""):
         group = command_line.corpus_group(command, prefix)
@@ -49,13 +50,8 @@ class ImageCommands(TaskCommands):
     def add_evaluate(self, command):
         command.add_argument("--picture", help="file for a picture of the confusion matrix, such as confusion.png")
 
-    def run_evaluate(self, options):
-        """Prints accuracy, macro F1 and calibration error with their 95 % intervals, and the accuracy of each class."""
-        predictor = self.load(options)
-        scores, gold, probabilities, _ = self.module().evaluate(predictor, self.read(options))
-        matrix = confusion_matrix(gold, probabilities.argmax(1), len(predictor.labels))
-        for score in scores:
-            print(score)
+    def print_details(self, predictor, evaluation, options):
+        matrix = confusion_matrix(evaluation.gold, evaluation.predicted.argmax(1), len(predictor.labels))
         table = rich.table.Table("class", "images", "right, %", "most often confused with")
         for number, (name, row) in enumerate(zip(predictor.labels, matrix)):
             wrong = row.copy()

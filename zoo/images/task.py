@@ -1,6 +1,7 @@
 """The task of classifying images."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from zoo.corpora.image_rows import ChangedImages, ImageRows
 from zoo.corpora.inspection import inspect_reader
 from zoo.images.decoding import fit_image
 from zoo.images.predictor import ImagePredictor
+from zoo.reports.outcomes import Classes, Outcomes, Shown
 from zoo.serving.calibration import fit_temperature
 from zoo.text.checks import numbers_of
 from zoo.training.tasks import Evaluation, Task, TrainingData
@@ -92,11 +94,23 @@ class ImageClassification(Task):
         probabilities = predictor.probabilities(images, progress)
         gold = np.take_along_axis(probabilities, classes[:, None], 1)
         loss = float(-np.log(np.maximum(gold, 1e-30)).mean())
-        return Evaluation(classification_scores(classes, probabilities, resamples), classes, probabilities, loss)
+        scores = classification_scores(classes, probabilities, resamples)
+        outcomes = functools.partial(_outcomes, predictor.labels, classes, images, probabilities)
+        return Evaluation(scores, classes, probabilities, loss, outcomes)
 
     def calibrate(self, predictor, run):
         found = self.score(predictor, run.data.dev)
         predictor.temperature = fit_temperature(found.gold, found.predicted, predictor.temperature)
+
+
+def _outcomes(labels, classes, images, probabilities):
+    found = probabilities.argmax(1)
+    return Outcomes(
+        "probability of the right class",
+        np.take_along_axis(probabilities, classes[:, None], 1)[:, 0],
+        lambda i: Shown(images[i], labels[classes[i]], f"{labels[found[i]]} ({probabilities[i].max():.2f})"),
+        classes=Classes.of(labels, classes, probabilities),
+    )
 
 
 def _read(reader, size):

@@ -1,5 +1,7 @@
 """The task of labelling each word of a sentence."""
 
+import functools
+
 import numpy as np
 
 from zoo.corpora.inspection import inspect_reader, warn_of_header, warn_of_overlap
@@ -8,6 +10,7 @@ from zoo.corpora.word_rows import labelled_windows
 from zoo.labelling.data import label_names, label_numbers
 from zoo.labelling.metrics import is_bio, labelling_scores
 from zoo.labelling.predictor import WordTagger
+from zoo.reports.outcomes import Classes, Outcomes, Shown
 from zoo.serving.calibration import fit_temperature
 from zoo.training.tasks import Evaluation, Task, TrainingData
 
@@ -79,7 +82,20 @@ class Labelling(Task):
         predicted = [[predictor.labels[i] for i in rows.argmax(-1)] for rows in probabilities]
         known, classes = _known(numbers, probabilities)
         loss = float(-np.log(np.maximum(known[np.arange(len(known)), classes], 1e-30)).mean())
-        return Evaluation(labelling_scores(gold, predicted, predictor.labels, resamples), gold, predicted, loss)
+        scores = labelling_scores(gold, predicted, predictor.labels, resamples)
+        outcomes = functools.partial(_outcomes, words, gold, predicted, Classes.of(predictor.labels, classes, known))
+        return Evaluation(scores, gold, predicted, loss, outcomes)
+
+
+def _outcomes(words, gold, predicted, classes):
+    def show(i):
+        wrong = [k for k in range(len(words[i])) if gold[i][k] != predicted[i][k]]
+        sides = ("\n".join(f"{words[i][k]}: {labels[i][k]}" for k in wrong) for labels in (gold, predicted))
+        return Shown(" ".join(words[i]), *sides)
+
+    shares = [100 * np.mean([a == b for a, b in zip(*pair)]) for pair in zip(gold, predicted)]
+    lengths = np.array([*map(len, words)])
+    return Outcomes("words right, % (only wrong ones are listed)", np.array(shares), show, lengths, classes=classes)
 
 
 def _known(numbers, probabilities):

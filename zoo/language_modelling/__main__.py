@@ -44,15 +44,13 @@ class LanguageModellingCommands(TaskCommands):
         command.add_argument("--ngrams", metavar="DATA", help=text)
         command.add_argument("--order", type=int, default=5, help="longest n-gram of the baseline; %(default)s")
 
-    def run_evaluate(self, options):
-        """Prints loss, perplexity and bits per character of a model on a corpus, with their 95 % intervals."""
-        predictor, documents = self.load(options), [*self.read(options)]
+    def evaluation(self, predictor, options):
         with progress_bar(None, "evaluate") as advance:
-            evaluation = self.module().evaluate(predictor, documents, progress=advance, stride=options.stride)
-        for score in evaluation.scores:
-            print(score)
+            return self.module().evaluate(predictor, self.read(options), progress=advance, stride=options.stride)
+
+    def print_details(self, predictor, evaluation, options):
         if options.ngrams:
-            self._print_baseline(predictor, documents, options)
+            self._print_baseline(predictor, [*self.read(options)], options)
 
     def _print_baseline(self, predictor, documents, options):
         from zoo.language_modelling.ngrams import kneser_ney_loss

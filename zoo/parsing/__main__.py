@@ -15,6 +15,7 @@ from zoo.text.terminal import join_lines, table_cell
 class ParsingCommands(TaskCommands):
     task, recipes, predict, default_checkpoint = "parsing", RECIPES, "parse", "parsing/genia"
     formats = ()
+    details = "Brackets count as in evalb. A table of the labels, too."
 
     def check(self, command, options):
         super().check(command, options)
@@ -36,14 +37,10 @@ class ParsingCommands(TaskCommands):
         text = "for a linearised parser: search without constraints, and repair the outputs"
         command.add_argument("--unconstrained", action="store_true", help=text)
 
-    def run_evaluate(self, options):
-        """Prints F1, recall and precision of brackets as in evalb, with 95 % intervals, and a table of the labels."""
-        from zoo.parsing.metrics import label_table
-
-        parser = self.load(options)
+    def evaluation(self, predictor, options):
         search = {"beam_size": options.beam_size} if options.beam_size else {}
         search |= {"constrain": False} if options.unconstrained else {}
-        if search and parser.fixed_settings.get("parser") != "linear":
+        if search and predictor.fixed_settings.get("parser") != "linear":
             raise ValueError(
                 "A span parser finds the best tree without a beam search. Omit --beam-size and --unconstrained."
             )
@@ -53,9 +50,11 @@ class ParsingCommands(TaskCommands):
         log(str(reader.report))
         with progress_bar(len(trees), "parse") as advance:
             search["outermost"] = not options.without_outermost
-            evaluation = self.module().evaluate(parser, trees, progress=advance, **search)
-        for score in evaluation.scores:
-            print(score)
+            return self.module().evaluate(predictor, trees, progress=advance, **search)
+
+    def print_details(self, predictor, evaluation, options):
+        from zoo.parsing.metrics import label_table
+
         numbers = (rich.table.Column(name, justify="right") for name in ("gold", "recall", "precision", "F1"))
         table = rich.table.Table("label", *numbers)
         for label, gold, predicted, common in label_table(evaluation.gold, evaluation.predicted):

@@ -1,6 +1,9 @@
 """The task of constituency parsing, by scores of spans or by sequences of symbols."""
 
 import dataclasses
+import functools
+
+import numpy as np
 
 from zoo.config import ModelConfig, Recipe
 from zoo.corpora.batching import Corpus
@@ -13,6 +16,7 @@ from zoo.parsing.predictor import TreeParser
 from zoo.parsing.sentences import leaves_of, whole_sentences
 from zoo.parsing.tree_crf import TreeCrossEntropy
 from zoo.parsing.trees import to_spans
+from zoo.reports.outcomes import Outcomes, Shown
 from zoo.storage.checkpoints import Checkpoint
 from zoo.training.runs import Run
 from zoo.training.tasks import Evaluation, Task, TrainingData
@@ -95,7 +99,17 @@ class Parsing(Task):
         For `outermost` see `zoo.parsing.metrics.parsing_scores`; `options` are those of the parser's `parse`.
         """
         trees = predictor.parse([tree.leaves() for tree in examples], progress, **options)
-        return Evaluation(parsing_scores(examples, trees, resamples, outermost), examples, trees)
+        scores = parsing_scores(examples, trees, resamples, outermost)
+        return Evaluation(scores, examples, trees, outcomes=functools.partial(_outcomes, examples, trees, outermost))
+
+
+def _outcomes(gold, trees, outermost):
+    return Outcomes(
+        "bracket F1 of the sentence, %",
+        np.array([parsing_scores([one], [other], outermost=outermost)[0].value for one, other in zip(gold, trees)]),
+        lambda i: Shown(" ".join(gold[i].leaves()), gold[i].pformat(), trees[i].pformat()),
+        np.array([len(tree.leaves()) for tree in gold]),
+    )
 
 
 class LinearParsing(Parsing):

@@ -1,6 +1,7 @@
 """The task of recognizing speech."""
 
 import dataclasses
+import functools
 import shutil
 
 import numpy as np
@@ -12,6 +13,7 @@ from zoo.corpora.token_rows import TokenRows
 from zoo.recognition.loss import CTCAndTokenCrossEntropy
 from zoo.recognition.metrics import error_rates
 from zoo.recognition.predictor import SpeechTranscriber
+from zoo.reports.outcomes import Outcomes, Shown
 from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
 
 _UNUSED = "augment", "placeholders", "denoising", *IMAGES, "subword_dropout", "token_dropout"
@@ -105,12 +107,11 @@ class Recognition(Task):
         run.log(f"  {texts[0]}\n    -> {found.predicted[0]}")
         return {"dev_loss": loss, "dev_wer": rate, "score": -rate}
 
-    def final_scores(self, predictor, run):
+    def final_evaluation(self, predictor, run):
         """Computes the rates of errors, unless the run is evaluated by its loss."""
         if run.settings.score == "loss":
-            return []
-        search = {name: getattr(predictor, name) for name in predictor.searched_with}
-        return [{**score, **search} for score in super().final_scores(predictor, run)]
+            return Evaluation([], None, None)
+        return super().final_evaluation(predictor, run)
 
     def examples(self, predictor, data):
         data.sampling_rate = predictor.sampling_rate
@@ -124,7 +125,19 @@ class Recognition(Task):
         """Computes the rates of `zoo.recognition.metrics.error_rates`; `predicted` are texts."""
         texts, recordings = examples
         found = predictor.transcribe(recordings, progress)
-        return Evaluation(error_rates(found, texts, resamples), texts, found)
+        seconds = np.array([len(recording) for recording in recordings]) / predictor.sampling_rate
+        outcomes = functools.partial(_outcomes, texts, found, seconds)
+        return Evaluation(error_rates(found, texts, resamples), texts, found, outcomes=outcomes)
+
+
+def _outcomes(texts, found, seconds):
+    return Outcomes(
+        "words right, %",
+        np.array([max(0.0, 100 - error_rates([text], [known])[0].value) for text, known in zip(found, texts)]),
+        lambda i: Shown(f"a recording of {seconds[i]:.1f} s", texts[i], found[i]),
+        seconds,
+        "seconds",
+    )
 
 
 def _read(reader):

@@ -4,6 +4,7 @@ import io
 import os
 import pathlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,21 @@ def draw_heatmap(
         ImportError: If matplotlib is not installed.
         ValueError: If the suffix is unknown.
     """
+    figure = heatmap_figure(values, rows, columns, counts, xlabel, ylabel)
+    content = io.BytesIO()
+    figure.savefig(content, format=pathlib.Path(path).suffix[1:] or "png", dpi=150)
+    write_atomically(path, content.getvalue())
+
+
+def heatmap_figure(
+    values: np.ndarray,
+    rows: Sequence[str],
+    columns: Sequence[str],
+    counts: np.ndarray | None = None,
+    xlabel: str = "",
+    ylabel: str = "",
+) -> Any:
+    """Returns the `matplotlib.figure.Figure` of `draw_heatmap`; arguments and errors are the same."""
     require("Drawing", "matplotlib")
     from matplotlib.figure import Figure
 
@@ -48,6 +64,4 @@ def draw_heatmap(
     axes.tick_params(top=True, labeltop=True, bottom=False, labelbottom=False)
     for label in (*axes.get_xticklabels(), *axes.get_yticklabels()):
         label.set_parse_math(False)  # Matplotlib would draw a word with two dollar signs as a formula.
-    content = io.BytesIO()
-    figure.savefig(content, format=pathlib.Path(path).suffix[1:] or "png", dpi=150)
-    write_atomically(path, content.getvalue())
+    return figure

@@ -211,7 +211,9 @@ def _vocabulary(folder, tokenizer, data, recipe):
     return tokenizer
 
 
-def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tuple[str, Mapping[str, np.ndarray]]:
+def train_model(
+    task: Any, run: Run, predictor: Predictor, corpus: Corpus
+) -> tuple[str, Mapping[str, np.ndarray], float]:
     """Trains the model of a predictor to the last step; resumes an interrupted training run in `run.folder`.
 
     Args:
@@ -221,7 +223,8 @@ def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tu
         corpus: Training corpus.
 
     Returns:
-        Name and weights of the best on the dev set of these: averaged, best of the evaluations, the mean of both.
+        Name and weights of the best on the dev set of these: averaged, best of the evaluations, the mean of both; and
+        the seconds that training took.
 
     Raises:
         zoo.training.planning.Planned: If only a plan is requested.
@@ -267,7 +270,7 @@ def train_model(task: Any, run: Run, predictor: Predictor, corpus: Corpus) -> tu
             scores[name] = evaluate(model)["score"]
         run.log(f"{name} weights: score {scores[name]:.2f}")
     chosen = max(scores, key=scores.get)
-    return chosen, candidates[chosen]
+    return chosen, candidates[chosen], trainer.facts["seconds"]
 
 
 def _without_micro_batches(recipe):

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import keras
@@ -15,6 +15,7 @@ from zoo.config_values import to_dict
 from zoo.corpora.batching import BatchStream, Corpus
 from zoo.corpora.labelled_corpus import SampledRows, TokenDropout
 from zoo.distribution.current import current_workers
+from zoo.reports.outcomes import Outcomes
 from zoo.serving.predictor import Predictor, Progress
 from zoo.storage.arrays import assign_arrays
 from zoo.storage.checkpoints import Checkpoint
@@ -25,6 +26,7 @@ from zoo.training.digests import check_corpus, check_dev
 from zoo.training.finishing import check_model, write_result
 from zoo.training.optimizers import make_loss
 from zoo.training.progress import regular_lines
+from zoo.training.reporting import KeptLog, write_report
 from zoo.training.runs import (
     Log,
     Run,
@@ -42,12 +44,16 @@ IMAGES = "image_augment", "box_augment"
 
 
 class Evaluation(NamedTuple):
-    """Scores of a predictor on examples, with the correct and the predicted outputs, and the mean loss if known."""
+    """Scores of a predictor on examples, with the correct and the predicted outputs.
+
+    `loss` is the mean loss, if it is known; `outcomes` computes what a report shows of each example, if it can.
+    """
 
     scores: list[Score]
     gold: Any
     predicted: Any
     loss: float | None = None
+    outcomes: Callable[[], Outcomes] | None = None
 
 
 class Task:
@@ -150,7 +156,7 @@ class Task:
             ValueError: If `folder` holds other files, its run was started with another recipe, vocabulary, corpus or
                 dev set, or a corpus or `initial` does not match the task.
         """
-        settings = recipe.training
+        settings, log = recipe.training, KeptLog(log)
         self.check(recipe, initial)
         if strategy and settings.jit_compile:
             raise ValueError(
@@ -190,17 +196,21 @@ class Task:
         part = "" if trainable == model.count_params() else f", of which {trainable:,} learn"
         size = f"; vocabulary of {vocabulary.vocabulary_size:,}" if vocabulary else ""
         log(f"{model.count_params():,} parameters{part}{size}")
+        log.end()
         with contextlib.closing(self.with_noise(corpus, run)) as noisy:
-            chosen, arrays = train_model(self, run, predictor, noisy)
-        final = make({**predictor.card, "recipe": to_dict(run.recipe), "seed": settings.seed, "weights": chosen})
+            chosen, arrays, seconds = train_model(self, run, predictor, noisy)
+        found = {"recipe": to_dict(run.recipe), "seed": settings.seed, "weights": chosen, "seconds": seconds}
+        final = make({**predictor.card, **found})
         assign_arrays(final.model, arrays, chosen)
         self.calibrate(final, run)
         with regular_lines(log, lambda: "computing the scores on dev"):
-            scores = self.final_scores(final, run)
-        final.card["scores"] = [{**score, "data": "dev"} for score in scores]
-        for score in scores:
-            log(f"dev: {Score(**{name: score[name] for name in Score._fields})}")
+            evaluation = self.final_evaluation(final, run)
+        search = {name: getattr(final, name) for name in final.searched_with}
+        final.card["scores"] = [{**score._asdict(), **search, "data": "dev"} for score in evaluation.scores]
+        for score in evaluation.scores:
+            log(f"dev: {score}")
         write_result(folder, final.save)
+        write_report(run, final, evaluation, corpus)
         self.clean_up(run)
         return final
 
@@ -279,9 +289,9 @@ class Task:
     def calibrate(self, predictor: Predictor, run: Run) -> None:
         """Makes the probabilities of the trained predictor right on the dev set, if it has any."""
 
-    def final_scores(self, predictor: Predictor, run: Run) -> list[dict]:
-        """Returns the scores of the trained predictor on the dev set, for its card."""
-        return [score._asdict() for score in self.score(predictor, run.data.dev, resamples=1000).scores]
+    def final_evaluation(self, predictor: Predictor, run: Run) -> Evaluation:
+        """Evaluates the trained predictor on the dev set, for its card and the report of the run."""
+        return self.score(predictor, run.data.dev, resamples=1000)
 
     def clean_up(self, run: Run) -> None:
         """Deletes temporary files of a finished training run."""

@@ -76,6 +76,8 @@ class Trainer:
         self.signals = StopSignals(self.workers)
         self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
         self.facts["interval"] = [0.0, 0.0]  # The sum of the losses since the last evaluation, and their number.
+        self.facts["seconds"] = 0.0
+        self._clock = time.monotonic()
         for layer in sublayers(model) if config.remat else ():
             if isinstance(layer, Encoder | Decoder):
                 layer.remat = True
@@ -260,6 +262,9 @@ class Trainer:
             variable.assign(np.full(variable.shape, micro_batches, variable.dtype))
 
     def _save(self):
+        now = time.monotonic()
+        self.facts["seconds"] += now - self._clock
+        self._clock = now
         arrays = {name: np.asarray(variable) for name, variable in self._state().items()}
         save_state(self.folder, self.step, arrays, self.facts)
         lines = "".join(json.dumps(figures) + "\n" for figures in self.facts["history"])

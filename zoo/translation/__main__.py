@@ -186,28 +186,26 @@ class TranslationCommands(TaskCommands):
             count = distill(self.load(options), examples, options.output, progress=advance, **given)
         log(f"{count:,} pairs in {options.output}")
 
-    def run_evaluate(self, options):
-        """Prints BLEU and chrF with their 95 % intervals and signatures."""
+    def evaluation(self, predictor, options):
         reader = self.read(options)
         pairs = [*reader]
         inspect_reader(reader, "corpus")
         protocol = {name: getattr(options, name) for name in _PROTOCOL if getattr(options, name) is not None}
-        translator = self.load(options)
         with progress_bar(len(pairs), "translate") as advance:
-            scores, _, translations, _ = self.module().evaluate(
-                translator,
+            return self.module().evaluate(
+                predictor,
                 pairs,
                 progress=advance,
                 beam_size=options.beam_size,
                 length_penalty=options.length_penalty,
                 **protocol,
             )
+
+    def print_details(self, predictor, evaluation, options):
         if options.hypotheses:
             pathlib.Path(options.hypotheses).write_text(
-                "".join(f"{join_lines(text)}\n" for text in translations), "utf-8"
+                "".join(f"{join_lines(text)}\n" for text in evaluation.predicted), "utf-8"
             )
-        for score in scores:
-            print(score)
 
     def predictions(self, predictor, lines, options, progress):
         """Returns the best translations of each line; several ones with their scores, separated by tabs."""

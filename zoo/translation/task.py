@@ -16,6 +16,7 @@ from zoo.corpora.inspection import inspect_reader, warn_of_overlap
 from zoo.corpora.masked_targets import MaskedTargets
 from zoo.corpora.sampled_corpus import SampledCorpus
 from zoo.corpora.sharded_corpus import ShardedCorpus
+from zoo.reports.outcomes import Outcomes, Shown
 from zoo.storage.checkpoints import Checkpoint
 from zoo.text.known_words import merge_words, most_frequent_words
 from zoo.training import fine_tuning
@@ -24,7 +25,7 @@ from zoo.training.runs import check_settings
 from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
 from zoo.translation.data import PairReader
 from zoo.translation.length_loss import LengthAndTokenCrossEntropy
-from zoo.translation.metrics import bleu, chrf
+from zoo.translation.metrics import bleu, chrf, sentence_chrf
 from zoo.translation.non_autoregressive import NonAutoregressiveTranslator
 from zoo.translation.predictor import Translator
 
@@ -152,11 +153,10 @@ class Translation(Task):
             run.log(f"  {sources[i]}\n    -> {translations[i]}\n    == {references[i]}")
         return {**figures, "score": figures.get("dev_bleu", -loss)}
 
-    def final_scores(self, predictor, run):
-        """Computes scores by beam search, unless the run is evaluated by its loss."""
-        scores = super().final_scores(predictor, run) if run.settings.score == "bleu" else []
-        search = {name: getattr(predictor, name) for name in predictor.searched_with}
-        return [{**score, **search} for score in scores]
+    def final_evaluation(self, predictor, run):
+        """Evaluates by beam search, unless the run is evaluated by its loss."""
+        bleu = run.settings.score == "bleu"
+        return super().final_evaluation(predictor, run) if bleu else Evaluation([], None, None)
 
     def examples(self, predictor, data):
         pairs = [*data]
@@ -179,7 +179,17 @@ class Translation(Task):
             bleu(translations, references, resamples=resamples, **options),
             chrf(translations, references, resamples),
         ]
-        return Evaluation(scores, references, translations)
+        outcomes = functools.partial(_outcomes, sources, references, translations)
+        return Evaluation(scores, references, translations, outcomes=outcomes)
+
+
+def _outcomes(sources, references, translations):
+    return Outcomes(
+        "chrF of the sentence",
+        np.array([*map(sentence_chrf, translations, references)]),
+        lambda i: Shown(sources[i], references[i], translations[i]),
+        np.array([len(source.split()) for source in sources]),
+    )
 
 
 def _placeholders(run):

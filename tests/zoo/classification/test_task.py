@@ -20,7 +20,7 @@ def write(path, lines):
 
 
 def test_trained_classifier_classifies(trained, files):
-    scores, gold, predicted, loss = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
+    scores, gold, predicted, loss, _ = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
     assert scores[0].metric == "accuracy" and scores[0].value > 95 and predicted.shape == (60, 3)
     np.testing.assert_allclose(loss, -np.log(predicted[np.arange(60), gold]).mean(), rtol=1e-5)
     assert trained.classifier.labels == ["cold", "glad", "sad"]
