@@ -38,6 +38,10 @@ class EncodedTexts(Corpus):
         """Returns all ids, which identify the corpus."""
         return [*self.tokens]
 
+    def lengths(self) -> list[np.ndarray]:
+        """Returns the number of tokens of each row."""
+        return [self.tokens.lengths]
+
 
 def encode_texts(texts: Sequence[str], tokenizer, max_tokens: int, sentences: bool) -> EncodedTexts:
     """Encodes texts as rows of at most `max_tokens` tokens, an end token included; long texts get several rows.

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from report_checks import check_outcomes, check_report
 
 import zoo
 from zoo.classification import task
@@ -20,12 +21,16 @@ def write(path, lines):
 
 
 def test_trained_classifier_classifies(trained, files):
-    scores, gold, predicted, loss, _ = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
+    evaluation = task.evaluate(trained.classifier, open_examples(files.test), resamples=100)
+    scores, gold, predicted, loss, _ = evaluation
     assert scores[0].metric == "accuracy" and scores[0].value > 95 and predicted.shape == (60, 3)
     np.testing.assert_allclose(loss, -np.log(predicted[np.arange(60), gold]).mean(), rtol=1e-5)
     assert trained.classifier.labels == ["cold", "glad", "sad"]
     assert trained.classifier.classify(["te lo sol", "nok"])[0][0] == "glad"
+    check_outcomes(evaluation, 60)
+    page = check_report(trained.folder, trained.classifier.card)
     log = "\n".join(trained.log)
+    assert "examples from" in page.text and "step 30" not in page.text
     assert "examples from" in log and "classes: cold" in log and "dev: accuracy" in log
 
 

@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 import pytest
 from PIL import Image
+from report_checks import check_outcomes, check_report
 
 import zoo
 from zoo.commands import checking
@@ -73,7 +74,10 @@ def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
         and loaded.min_score == predictor.min_score > 0
     )
     assert loaded.detect(files) == predictor.detect(files)
-    assert task.evaluate(loaded, open_boxes(folder)).scores[0].value == pytest.approx(at_half["value"])
+    found = task.evaluate(loaded, open_boxes(folder))
+    assert found.scores[0].value == pytest.approx(at_half["value"])
+    check_outcomes(found, 40, "exact sets", np.ndarray)
+    check_report(path, predictor.card)
 
 
 def test_boxes_are_in_pixels_of_each_image(trained, folder, drawn):

@@ -8,6 +8,7 @@ import shutil
 import keras
 import numpy as np
 import pytest
+from report_checks import check_outcomes, check_report
 
 import zoo
 from zoo.commands import checking
@@ -68,6 +69,8 @@ def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
     assert not (path / "checkpoint" / "vocabulary.model").exists() and loaded.temperature == predictor.temperature
     found = task.evaluate(loaded, open_images(folder))
     assert found.scores[0].value == pytest.approx(accuracy["value"])
+    check_outcomes(found, 60, kind=np.ndarray)
+    check_report(path, predictor.card)
 
 
 def test_images_are_paths_bytes_or_arrays(trained, folder):

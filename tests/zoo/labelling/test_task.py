@@ -5,6 +5,7 @@ import types
 
 import numpy as np
 import pytest
+from report_checks import check_outcomes, check_report
 
 import zoo
 from zoo.config import Recipe, TaggerConfig, TrainingConfig
@@ -66,7 +67,11 @@ def trained(files, tmp_path_factory):
 
 
 def test_trained_tagger_labels_words(trained, files):
-    accuracy, f1 = task.evaluate(trained.tagger, SentenceReader(files.test), resamples=0).scores
+    evaluation = task.evaluate(trained.tagger, SentenceReader(files.test), resamples=0)
+    accuracy, f1 = evaluation.scores
+    found = check_outcomes(evaluation, 60)
+    assert all((found.scores[i] == 100) == (found.show(i)[1:] == ("", "")) for i in range(60))
+    check_report(trained.folder, trained.tagger.card)
     assert accuracy.value > 97 and f1.value > 90
     assert trained.tagger.tag([["te", "Bal", "Tir"], [], ["lo", "Ost"]]) == [
         ["O", "B-PLACE", "I-PLACE"],

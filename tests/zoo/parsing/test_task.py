@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("nltk", reason="nltk is not installed")
 from nltk.tree import Tree
 from random_trees import sentence
+from report_checks import check_outcomes, check_report
 
 import zoo
 from zoo.config import Recipe, SpanParserConfig, TrainingConfig
@@ -68,8 +69,11 @@ def trained(files, tmp_path_factory):
 
 
 def test_trained_parser_parses(trained, files):
-    scores, *_ = task.evaluate(trained.parser, TreeReader(files.test), resamples=0)
+    evaluation = task.evaluate(trained.parser, TreeReader(files.test), resamples=0)
+    scores, *_ = evaluation
     assert scores[0].value > 95 and scores[-1].value > 99
+    check_outcomes(evaluation, 40, "exact match")
+    check_report(trained.folder, trained.parser.card)
     assert re.fullmatch("train: 400 trees of [0-9,]+ words", trained.log[0])
     (tree,) = trained.parser.parse(["te lo kir pana ."])
     assert to_brackets(tree) == "(TOP (S (NP (DT te) (NN lo)) (VP (VB kir) (NP (NN pana))) (. .)))"

@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 import tones
+from report_checks import check_outcomes, check_report
 
 import zoo
 from zoo.config import Recipe
@@ -72,6 +73,8 @@ def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
     assert isinstance(loaded, SpeechTranscriber) and loaded.transcribe(files) == predictor.transcribe(files)
     found = task.evaluate(loaded, corpus(folder))
     assert found.scores[0].value == pytest.approx(rate["value"])
+    check_outcomes(found, 80, "texts right")
+    check_report(path, predictor.card)
     assert not (path / "corpus").exists()
 
 

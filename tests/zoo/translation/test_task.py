@@ -6,6 +6,7 @@ import shutil
 
 import numpy as np
 import pytest
+from report_checks import check_outcomes, check_report
 
 import zoo
 from zoo.config import ModelConfig, Recipe, TrainingConfig
@@ -47,7 +48,11 @@ SMALL = Recipe(
 
 def test_train_from_raw_text(trained, corpus):
     """A model of two layers translates nearly all unseen sentences correctly after seconds."""
-    (bleu, chrf), references, hypotheses, *_ = task.evaluate(trained.translator, corpus.test, resamples=100)
+    evaluation = task.evaluate(trained.translator, corpus.test, resamples=100)
+    (bleu, chrf), references, hypotheses, *_ = evaluation
+    found = check_outcomes(evaluation, len(corpus.test))
+    assert all((found.scores[i] > 99.9) == (references[i] == hypotheses[i]) for i in range(len(references)))
+    check_report(trained.folder, trained.translator.card)
     assert bleu.metric == "BLEU" and bleu.value > 90 and chrf.metric == "chrF2" and chrf.value > 90
     exact = [hypothesis == reference for hypothesis, reference in zip(hypotheses, references)]
     assert np.mean(exact) > 0.85
