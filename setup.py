@@ -18,13 +18,16 @@ BENCHMARKS = ["keras-hub>=0.20", *DRAW, *PARSING]
 CTRANSLATE2 = ["ctranslate2>=4.5"]
 LECTURES = [*DRAW, "jupytext>=1.16", "nbconvert>=7.16", "ipykernel>=6.29"]
 ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
+WEB = ["fastapi>=0.115", "prometheus-client>=0.21", "uvicorn>=0.32"]
 LITERT = ["ai-edge-litert>=2.1"]
 TEST = [
+    "axe-core-python==0.1.0",
     "hypothesis>=6.100",
     "jax>=0.6",
     "pytest>=8",
     "pytest-xdist>=3.5",
     "ruff==0.14.*",
+    "selenium>=4.20",
     "seqeval>=1.2.2",
     "tokenizers>=0.21",
 ]
@@ -39,7 +42,7 @@ setup(
     license="Apache-2.0",
     python_requires=">=3.11",
     packages=find_packages(include=["keras_transformer", "keras_transformer.*", "zoo", "zoo.*"]),
-    package_data={"zoo": ["weights/*/*/*"]},
+    package_data={"zoo": ["weights/*/*/*", "web/static/*"]},
     install_requires=[
         "tensorflow>=2.18,<2.22",
         "filelock>=3.16",
@@ -58,12 +61,13 @@ setup(
         "detection": DETECTION,
         "speech": SPEECH,
         "parsing": PARSING,
+        "web": WEB,
         "ctranslate2": CTRANSLATE2,
         "onnx": ONNX,
         "litert": LITERT,
         "examples": EXAMPLES,
         "lectures": LECTURES,
         "benchmarks": BENCHMARKS,
-        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *MEDIA, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *TEST],
+        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *MEDIA, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *WEB, *TEST],
     },
 )

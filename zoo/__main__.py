@@ -1,6 +1,7 @@
-"""Command line: `python -m zoo list | show | check | pack | average | convert | doctor | plan`."""
+"""Command line: `python -m zoo list | show | check | pack | average | convert | doctor | plan | serve`."""
 
 import argparse
+import dataclasses
 import importlib
 import json
 import os
@@ -15,6 +16,7 @@ import zoo
 from zoo.commands import command_line
 from zoo.commands.command_line import add_command
 from zoo.distribution.exiting import exit_command
+from zoo.extras import require
 from zoo.storage.packing import DTYPES
 from zoo.text.terminal import table_cell
 
@@ -150,6 +152,19 @@ def run_plan(options) -> int:
     return status
 
 
+def run_serve(options) -> None:
+    """Serves models to browsers and programs: a page and a JSON API. Others reach it with --host and a token only."""
+    require("The server", "fastapi", "uvicorn", "prometheus_client")
+    from zoo.web.server import serve
+    from zoo.web.settings import Settings
+
+    names = (field.name for field in dataclasses.fields(Settings) if hasattr(options, field.name))
+    given = {name: getattr(options, name) for name in names}
+    token = os.environ.get("KERAS_TRANSFORMER_TOKEN", "")
+    lists = {name: tuple(given.pop(name)) for name in ("models", "allowed_hosts")}
+    serve(Settings(**given, **lists, token=token), command_line.log)
+
+
 def _show(results):
     """Prints a line for each result as it comes; returns 1 if a check failed, else 3 if one was left out."""
     signs, failed, skipped = {True: "[green]ok  [/]", None: "[yellow]note[/]", False: "[red]FAIL[/]"}, False, False
@@ -242,7 +257,31 @@ def parser() -> argparse.ArgumentParser:
     plan = add_command(commands, "plan", run_plan)
     plan.add_argument("task", choices=zoo.tasks(), help="folder of the task")
     plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
+    _add_serve(commands)
     return found
+
+
+def _add_serve(commands):
+    from zoo.web.settings import Settings
+
+    note = "The token is read from KERAS_TRANSFORMER_TOKEN."
+    serve = add_command(commands, "serve", run_serve, note)
+    serve.add_argument("models", metavar="NAME", nargs="*", help="names, folders or addresses; all shipped by default")
+    text = "address to listen on; this machine only, %(default)s, by default"
+    serve.add_argument("--host", default=Settings.host, help=text)
+    serve.add_argument("--port", type=int, default=Settings.port, help="%(default)s by default; 0 for any free one")
+    text = "name of this server, such as its name behind a proxy; may be given again"
+    serve.add_argument("--allow-host", dest="allowed_hosts", action="append", default=[], metavar="NAME", help=text)
+    for name, text in (
+        ("max-bytes", "bytes of a request of texts"),
+        ("max-file-bytes", "bytes of an image or a recording"),
+        ("max-seconds", "seconds until the answer"),
+        ("max-requests", "requests that wait or are computed"),
+        ("max-batch", "inputs that are computed together"),
+        ("max-models", "models in memory"),
+    ):
+        default = getattr(Settings, name.replace("-", "_"))
+        serve.add_argument(f"--{name}", type=type(default), default=default, help=f"{text}; %(default)s by default")
 
 
 if __name__ == "__main__":

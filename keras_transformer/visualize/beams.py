@@ -28,6 +28,8 @@ class BeamRecorder:
         tokens: The last token of each beam, one array `[K]` a step.
         parents: Which beam of the step before each beam continues, alike; all 0 at the first step.
         log_probs: The log-probability of each beam, alike; -inf for those that are none.
+        considered: The 3 K most probable extensions of all beams together, best first, one triple a step: the beams
+            they extend, their tokens and their log-probabilities, arrays `[3 K]`. The search keeps K of them.
 
     Raises:
         ValueError: If the backend is JAX.
@@ -38,7 +40,7 @@ class BeamRecorder:
             raise ValueError("JAX compiles searches. Received: backend jax. Use TensorFlow or torch for this picture.")
         self._step, self.beam_size = step, beam_size
         self.state = {"own": state, "row": ops.arange(beam_size, dtype="int32")}
-        self.tokens, self.parents, self.log_probs = [], [], []
+        self.tokens, self.parents, self.log_probs, self.considered = [], [], [], []
         self._next = np.zeros((beam_size, 1))
 
     def step(self, token_ids: Any, state: Any, index: Any) -> tuple[Any, Any]:
@@ -57,6 +59,8 @@ class BeamRecorder:
         self.log_probs.append(log_probs)
         following = ops.convert_to_numpy(ops.log_softmax(ops.cast(logits, "float32")))
         self._next = self.log_probs[-1][:, None] + following
+        best = np.argsort(-self._next, axis=None, kind="stable")[: 3 * self.beam_size]
+        self.considered.append((*np.divmod(best, following.shape[-1]), self._next.flat[best]))
         return logits, {"own": own, "row": ops.arange(self.beam_size, dtype="int32")}
 
 

@@ -274,7 +274,7 @@ class Translator(Predictor):
     def plain_search(
         self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
     ) -> Callable:
-        """Returns the search before compilation; its argument `each_step` is a function to call before each step."""
+        """Returns the search before compilation; see `run_search` for its arguments."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
         return functools.partial(self._run_search, **self._search_options(settings))
 
@@ -296,5 +296,5 @@ class Translator(Predictor):
         limits = np.count_nonzero(source, axis=1).astype("int32") + self.max_extra_tokens
         return self.pad_inputs(source, limits) if self.few_shapes else (source, limits)
 
-    def _run_search(self, source, limits, uniforms=None, each_step=None, **options):
-        return run_search(self, source, limits, uniforms, each_step, **options)
+    def _run_search(self, source, limits, uniforms=None, each_step=None, watch=None, **options):
+        return run_search(self, source, limits, uniforms, each_step, watch, **options)

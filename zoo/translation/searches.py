@@ -27,6 +27,7 @@ def run_search(
     limits: Any,
     uniforms: Any = None,
     each_step: Callable | None = None,
+    watch: Callable | None = None,
     *,
     name: str,
     extra: int,
@@ -41,11 +42,14 @@ def run_search(
         limits: Int `[B]`, maximum lengths of the translations.
         uniforms: Random numbers of `sample`.
         each_step: Called before each step.
+        watch: Given the step function and the first state, returns those to search with, such as a `BeamRecorder` has.
         name, extra, max_repeats, options: The options.
     """
     num_beams, width = options.get("beam_size", 1), ops.shape(source)[1] + extra
     step, state = translator.model.step_function(num_beams), translator.model.init_state(source, num_beams)
     step = step if each_step is None else with_check(each_step, step)
+    if watch is not None:
+        step, state = watch(step, state)
     if max_repeats:
         options["max_repeats"] = ops.maximum(2 * count_repeats(source, PAD_ID), max_repeats)
     if uniforms is not None:
