@@ -113,7 +113,8 @@ def recorded_search(translator: Any, text: str, beam_size: int | None = None) ->
     """
     model = _model(translator)
     (segments,) = split_texts(check_texts([text]), translator.tokenizer, translator.max_source_tokens, True)
-    shown, hidden = hide(segments[0].text) if translator.placeholders else (segments[0].text, [])
+    first = segments[0].text if segments else ""
+    shown, hidden = hide(first) if translator.placeholders else (first, [])
     (ids,) = translator.tokenizer.encode([shown])
     settings = translator.search_settings(1, beam_size)
     beams, alpha = settings["beam_size"], settings["length_penalty"]

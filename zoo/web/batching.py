@@ -4,7 +4,6 @@ import asyncio
 import concurrent.futures
 import time
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
 
 
 class ExpiredError(Exception):

@@ -91,7 +91,9 @@ class Guard:
         files = headers.get(b"content-type", "").startswith(FILE_TYPES)
         body = await self._read(receive, self._settings.max_file_bytes if files else self._settings.max_bytes)
 
-        async def replay(parts=iter([{"type": "http.request", "body": body, "more_body": False}])):
+        parts = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def replay():
             return next(parts, None) or await receive()
 
         await self.app(scope, replay, send)

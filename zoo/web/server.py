@@ -1,6 +1,8 @@
 """Runs the server until it is asked to end."""
 
+import contextlib
 import logging
+import signal
 import socket
 from collections.abc import Callable
 
@@ -28,6 +30,7 @@ def serve(settings: Settings, log: Callable[[str], None]) -> None:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     with listening:
         listening.bind((settings.host.strip("[]"), settings.port))
+        listening.listen(_BACKLOG)  # From here on, nobody who connects is turned away.
         host = f"[{settings.host.strip('[]')}]" if family == socket.AF_INET6 else settings.host
         address = f"http://{host}:{listening.getsockname()[1]}"
         hint = "" if is_loopback(settings.host) else "/#token=TOKEN"
@@ -42,5 +45,23 @@ def serve(settings: Settings, log: Callable[[str], None]) -> None:
             server_header=False,
             ws="none",
         )
-        uvicorn.Server(config).run(sockets=[listening])
-    log("ended")
+        with _exit_on_signals():
+            try:
+                uvicorn.Server(config).run(sockets=[listening])
+            finally:
+                log("ended")
+
+
+@contextlib.contextmanager
+def _exit_on_signals():
+    """Makes SIGINT and SIGTERM, which uvicorn raises again after its orderly end, end the process with status 0."""
+
+    def exit_process(*_):
+        raise SystemExit(0)
+
+    before = {number: signal.signal(number, exit_process) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

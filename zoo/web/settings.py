@@ -46,8 +46,8 @@ class Settings:
         if not is_loopback(self.host) and len(self.token) < 16:
             raise ValueError(
                 "Others can reach the server at this address, so it needs a token of at least 16 characters. Received: "
-                f"host={self.host!r}, a token of {len(self.token)} characters. Set KERAS_TRANSFORMER_TOKEN, for example "
-                "to what `openssl rand -hex 16` prints."
+                f"host={self.host!r}, a token of {len(self.token)} characters. Set KERAS_TRANSFORMER_TOKEN, for "
+                "example to what `openssl rand -hex 16` prints."
             )
 
     @property

@@ -58,7 +58,7 @@ function attentionView(section, model, text, translation) {
     options(layer, layers[kind.value], false);
     if (number >= 0) layer.value = String(number);
     options(head, found.heads.length, true);
-    const redraw = () => shown.replaceChildren(...showWeights(found, head.value));
+    const redraw = () => shown.replaceChildren(...showWeights(found, head.value, kind.value !== "encoder"));
     head.onchange = redraw;
     redraw();
   };
@@ -69,18 +69,20 @@ function attentionView(section, model, text, translation) {
   load();
 }
 
-function showWeights(found, head) {
+/** `decodes`: whether the tokens are those that the decoder reads. */
+function showWeights(found, head, decodes) {
   const rows = head === "mean" ? meanOf(found.heads) : found.heads[+head];
   const keys = found.keys.map((token) => make("span", {}, token));
   const said = make("p", { role: "status" });
   const queries = found.queries.map((token) => make("button", { type: "button", "aria-pressed": "false" }, token));
   const show = (number) => {
     queries.forEach((button, i) => button.setAttribute("aria-pressed", i === number));
-    keys.forEach((key, i) => (key.style.background = `rgb(var(--weight) / ${rows[number][i].toFixed(3)})`));
+    keys.forEach((key, i) => (key.style.background = shade(rows[number][i])));
     keys.forEach((key, i) => (key.title = rows[number][i].toFixed(3)));
     const order = rows[number].map((weight, i) => [weight, i]).sort((one, other) => other[0] - one[0]).slice(0, 3);
     const most = order.map(([weight, i]) => `“${found.keys[i].trim()}” ${weight.toFixed(2)}`);
-    said.textContent = `“${found.queries[number].trim()}” attends to ${most.join(", ")}`;
+    const next = decodes ? ` (where “${(found.queries[number + 1] || "</s>").trim()}” is predicted)` : "";
+    said.textContent = `“${found.queries[number].trim()}”${next} attends to ${most.join(", ")}`;
   };
   queries.forEach((button, i) => {
     for (const event of ["mouseenter", "focus", "click"]) button.addEventListener(event, () => show(i));
@@ -96,6 +98,8 @@ function showWeights(found, head) {
   ];
 }
 
+const shade = (weight) => `color-mix(in srgb, var(--weight) ${(100 * weight).toFixed(1)}%, transparent)`;
+
 const meanOf = (heads) =>
   heads[0].map((row, i) => row.map((_, j) => heads.reduce((sum, weights) => sum + weights[i][j], 0) / heads.length));
 
@@ -103,7 +107,7 @@ function heatmap(rows, found) {
   const cells = rows.map((row, i) => {
     const squares = row.map((weight) => {
       const cell = make("td", { title: weight.toFixed(3) });
-      cell.style.background = `rgb(var(--weight) / ${weight.toFixed(3)})`;
+      cell.style.background = shade(weight);
       cell.append(make("small", {}, weight >= 0.1 ? weight.toFixed(2).slice(1) : ""));
       return cell;
     });
