@@ -103,6 +103,7 @@ ORDER = [
     "classification, labelling, language_modelling, parsing, pretraining, recognition, translation",
     "images",  # Scores classes as classification does.
     "detection",  # Reads images as `images` does.
+    "web",
     "__main__",
 ]
 LEVEL = {name: level for level, names in enumerate(ORDER) for name in names.split(", ")}

@@ -42,10 +42,24 @@ from faults_reports import REPORTS
 from faults_robust import ROBUST
 from faults_speech import SPEECH
 from faults_tasks import TASKS
+from faults_web import WEB
 from faults_zoo import ZOO
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FAULTS = [*LANGUAGE, *LIBRARY, *PARALLEL, *ZOO, *TASKS, *PICTURES, *REPORTS, *ROBUST, *IMAGES, *DETECTION, *SPEECH]
+FAULTS = [
+    *LANGUAGE,
+    *LIBRARY,
+    *PARALLEL,
+    *ZOO,
+    *TASKS,
+    *PICTURES,
+    *REPORTS,
+    *ROBUST,
+    *IMAGES,
+    *DETECTION,
+    *SPEECH,
+    *WEB,
+]
 SHARE = 0.95  # Of the faults that must be found.
 _PASSED, _FAILED, _INTERRUPTED = range(3)  # Statuses of pytest; the last one after an error of an import.
 

@@ -144,6 +144,12 @@ def test_beams_are_the_best_prefixes():
         assert prefixes[-1] == best
         np.testing.assert_allclose(recorder.log_probs[step], [options[prefix] for prefix in best], rtol=1e-5)
         beams = {prefix: options[prefix] for prefix in best}
+        parents, tokens, log_probs = recorder.considered[step - 1]
+        everything = np.concatenate(
+            [recorder.log_probs[step - 1][i] + LOG_PROBS[recorder.tokens[step - 1][i]] for i in range(3)]
+        )
+        np.testing.assert_allclose(log_probs, np.sort(everything)[::-1][:9], rtol=1e-5)
+        np.testing.assert_allclose(everything[6 * parents + tokens], log_probs, rtol=1e-5)
     assert len(recorder.tokens) >= 3
 
 

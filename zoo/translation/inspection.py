@@ -15,6 +15,7 @@ from zoo.text.checks import check_texts
 from zoo.text.placeholders import hide, restore
 from zoo.translation.segments import split_texts
 
+_IMPOSSIBLE = -1e6  # Log-probabilities below are those of no beam.
 MAX_TOKENS = 200  # Of a text whose attention is shown: its weights are as many as the square of this, for each head.
 
 
@@ -43,7 +44,8 @@ class Extension(NamedTuple):
         parent: Number of the beam.
         token: The token.
         log_prob: Log-probability of the beam with this token.
-        fate: "kept" as one of the next beams, "finished" as a translation, or "pruned".
+        fate: "kept" as one of the next beams, "finished" as a translation, "pruned" for more probable ones, "looping"
+            if its beam repeats itself too often, "stopped" if nothing better could come from it when the search ended.
         score: Of a finished one its log-probability over the length penalty, else None.
         best: Whether it is a part of the translation that was chosen.
     """
@@ -144,17 +146,25 @@ def _steps(recorder, pieces, best, limit, alpha):
     for number, (parents, tokens, log_probs) in enumerate(recorder.considered):
         ends = tokens == END_ID
         if number + 1 < len(recorder.tokens):
-            alive = np.isfinite(recorder.log_probs[number + 1]) & (recorder.log_probs[number + 1] > -1e6)
+            alive = recorder.log_probs[number + 1] > _IMPOSSIBLE
             kept = {*zip(recorder.parents[number + 1][alive].tolist(), recorder.tokens[number + 1][alive].tolist())}
+            lowest = recorder.log_probs[number + 1][alive].min(initial=np.inf)
         else:
             kept = set()
         least = log_probs[~ends][: recorder.beam_size].min(initial=np.inf)  # The last of the next beams.
         extensions = []
         for parent, token, log_prob, end in zip(parents.tolist(), tokens.tolist(), log_probs.tolist(), ends):
-            if not log_prob > -1e6:
+            if not log_prob > _IMPOSSIBLE or token in (PAD_ID, START_ID):  # Never a part of a translation.
                 continue
             finished = end and (log_prob >= least or number + 1 == limit)
-            fate = "finished" if finished else "kept" if (parent, token) in kept else "pruned"
+            if finished:
+                fate = "finished"
+            elif not kept:
+                fate = "pruned" if end else "stopped"
+            elif (parent, token) in kept:
+                fate = "kept"
+            else:
+                fate = "looping" if not end and (log_prob > lowest or len(kept) < recorder.beam_size) else "pruned"
             score = log_prob / float(length_penalty(number + 1, alpha)) if finished else None
             chosen = [*prefixes[parent][1:], token] == best[: number + 1]
             extensions.append(Extension(parent, pieces[token], log_prob, fate, score, chosen))

@@ -50,9 +50,11 @@ function row(extension, before, beams) {
     pruned:
       token === "</s>" ? `pruned: ends, but is less probable than the ${beams} that go on` : `pruned: ${beams} others are more probable`,
   };
+  reasons.looping = "pruned: its beam repeats itself, and may only end";
+  reasons.stopped = "not needed: no better translation can come from it";
   const text = make("span", {}, (before[parent] || "").trim(), make("strong", {}, token));
   const cells = [make("td", {}, text), make("td", { class: "number" }, extension.log_prob.toFixed(2))];
-  const why = make("td", { class: fate }, reasons[fate] + (best ? "; part of the chosen one" : ""));
+  const why = make("td", { class: reasons[fate].split(/\W/)[0] }, reasons[fate] + (best ? "; part of the chosen one" : ""));
   return make("tr", { class: best ? "best" : null }, ...cells, why);
 }
 
@@ -65,7 +67,7 @@ function drawBeams(steps) {
   steps.forEach((step, i) => {
     const next = [];
     step
-      .filter(({ fate }) => fate !== "pruned")
+      .filter(({ fate }) => fate === "kept" || fate === "finished")
       .forEach(({ parent, token, fate, best }, rank) => {
         const [x, y] = [30 + (i + 1) * WIDTH, HEIGHT * (rank + 1)];
         const from = before[parent];
