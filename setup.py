@@ -19,6 +19,7 @@ CTRANSLATE2 = ["ctranslate2>=4.5"]
 LECTURES = [*DRAW, "jupytext>=1.16", "nbconvert>=7.16", "ipykernel>=6.29"]
 ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 WEB = ["fastapi>=0.115", "prometheus-client>=0.21", "uvicorn>=0.32"]
+DOCS = ["furo>=2024.8", "griffelib>=2", "myst-parser>=4", "sphinx>=8", "sphinx-copybutton>=0.5"]
 LITERT = ["ai-edge-litert>=2.1"]
 TEST = [
     "axe-core-python==0.1.0",
@@ -62,12 +63,27 @@ setup(
         "speech": SPEECH,
         "parsing": PARSING,
         "web": WEB,
+        "docs": DOCS,
         "ctranslate2": CTRANSLATE2,
         "onnx": ONNX,
         "litert": LITERT,
         "examples": EXAMPLES,
         "lectures": LECTURES,
         "benchmarks": BENCHMARKS,
-        "test": [*TRAIN, *TEXT, *TFDS, *DRAW, *MEDIA, *PARSING, *CTRANSLATE2, *EXAMPLES, *ONNX, *LITERT, *WEB, *TEST],
+        "test": [
+            *TRAIN,
+            *TEXT,
+            *TFDS,
+            *DRAW,
+            *MEDIA,
+            *PARSING,
+            *CTRANSLATE2,
+            *EXAMPLES,
+            *ONNX,
+            *LITERT,
+            *WEB,
+            *DOCS,
+            *TEST,
+        ],
     },
 )

@@ -221,7 +221,8 @@ DOCUMENTED = {"_replace", "_asdict", "_fields", "_exit"}  # Of named tuples, and
 def test_private_attributes_of_other_packages():
     """Private names that this package does not define itself, in attributes and in strings, are those above."""
     nodes = [node for path in [*LIBRARY, *ZOO] for node in ast.walk(ast.parse(path.read_text("utf-8")))]
-    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    own = {node.name for node in nodes if isinstance(node, named)}
     own |= {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     of_self = {
         node.attr
