@@ -86,7 +86,7 @@ numbers = np.random.default_rng(1).permutation(100_000)
 sources = rows([str(n) for n in numbers], 5)
 targets = rows([["<s>", *spell(n), "</s>"] for n in numbers], LONGEST + 1)
 print(numbers[0], "->", " ".join(spell(numbers[0])))
-test, train = slice(0, 500), slice(500, None)
+test = slice(0, 500)
 
 
 # %% [markdown]
@@ -167,23 +167,22 @@ def exact(model):
 
 
 # %%
-def train_model(model, steps, rounds=12):
-    """Trains, and prints both measures after each round; returns the losses."""
-    rng, losses = np.random.default_rng(2), {"loss": [], "val_loss": []}
-    loss = TokenCrossEntropy(label_smoothing=SMOOTHING)
+def train_model(model, steps, rounds=min(12, 1 + STEPS // 100)):
+    """Trains, and prints both measures after some of the rounds; returns the losses."""
+    loss, each = TokenCrossEntropy(label_smoothing=SMOOTHING), max(1, steps // rounds)
     model.compile(keras.optimizers.Adam(InverseSquareRoot(2e-3, WARMUP), beta_2=0.98), loss)
-    dev = [sources[test], targets[test, :-1]], targets[test, 1:]
     print("steps   right tokens, forced   right numbers, free")
-    for number in range(rounds):
-        chosen = rng.integers(500, len(numbers), 64 * max(1, steps // rounds))
-        inputs, labels = [sources[chosen], targets[chosen, :-1]], targets[chosen, 1:]
-        history = model.fit(inputs, labels, batch_size=64, verbose=0, validation_data=dev).history
-        for name in losses:
-            losses[name] += history[name]
-        if number % 3 == 2:
-            done = (number + 1) * max(1, steps // rounds)
-            print(f"{done:5} {100 * forced(model):15.1f} % {100 * exact(model):18.1f} %")
-    return losses
+
+    def measure(number, logs):
+        if number in (0, 1, 2, 5, rounds - 1):
+            print(f"{(number + 1) * each:5} {100 * forced(model):15.1f} % {100 * exact(model):18.1f} %")
+
+    chosen = np.random.default_rng(2).integers(500, len(numbers), 64 * each * rounds)
+    inputs, labels = [sources[chosen], targets[chosen, :-1]], targets[chosen, 1:]
+    dev = [sources[test], targets[test, :-1]], targets[test, 1:]
+    after = [keras.callbacks.LambdaCallback(on_epoch_end=measure)]
+    options = {"epochs": rounds, "steps_per_epoch": each, "validation_data": dev, "callbacks": after, "verbose": 0}
+    return model.fit(inputs, labels, batch_size=64, **options).history
 
 
 losses = train_model(model, STEPS)
