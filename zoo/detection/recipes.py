@@ -12,15 +12,17 @@ SMALL = Recipe(
         num_encoder_layers=2,
         num_decoder_layers=3,
         num_residual_blocks=1,
-        query_groups=3,
+        num_queries=80,
+        query_groups=1,
+        two_stage=True,
         dropout=0.0,
         normalize_first=True,
     ),
     TrainingConfig(
         batch_tokens=8,
-        steps=6_500,
+        steps=4_500,
         warmup_steps=300,
-        cooldown_steps=3_500,
+        cooldown_steps=2_500,
         peak_learning_rate=1e-3,
         ema=0.998,
         evaluate_every=500,
@@ -28,7 +30,7 @@ SMALL = Recipe(
         score="ap50",
         box_augment=BoxAugmentConfig(flip=True, scale=0.4, colour=0.2),
     ),
-    source="Carion et al. 2020 (DETR) in small, with boxes of queries (Liu et al. 2022) and groups (Chen et al. 2023)",
+    source="Carion et al. 2020 (DETR) in small, with queries from cells (Zhu et al. 2021; Zhou et al. 2019)",
 )
 
 RECIPES = {"small": SMALL}
