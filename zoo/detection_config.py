@@ -37,6 +37,7 @@ class DetectorConfig(BlockConfig):
     num_queries: int = positive(60)
     query_groups: int = positive(1)
     two_stage: bool = False
+    normalize_first: bool = True
     num_classes: int = positive(1)
     no_object_weight: float = checked(0.1, "lie in (0, 1]", lambda value: 0 < value <= 1)
 

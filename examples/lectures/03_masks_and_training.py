@@ -167,9 +167,10 @@ def exact(model):
 
 
 # %%
-def train_model(model, steps, rounds=min(12, 1 + STEPS // 100)):
+def train_model(model, steps):
     """Trains, and prints both measures after some of the rounds; returns the losses."""
-    loss, each = TokenCrossEntropy(label_smoothing=SMOOTHING), max(1, steps // rounds)
+    loss, rounds = TokenCrossEntropy(label_smoothing=SMOOTHING), min(12, 1 + steps // 50)
+    each = max(1, steps // rounds)
     model.compile(keras.optimizers.Adam(InverseSquareRoot(2e-3, WARMUP), beta_2=0.98), loss)
     print("steps   right tokens, forced   right numbers, free")
 
