@@ -23,7 +23,7 @@ GROUPS = {
     "Change": "inside development adding-a-task contributing security benchmarks changelog",
 }
 SETTINGS = """
-project, html_title = "keras_transformer", "keras_transformer"
+project, html_title = "keras_transformer", "Keras Transformer"
 extensions = ["myst_parser", "sphinx_copybutton"]
 html_theme, html_show_copyright, html_show_sphinx = "furo", False, False
 html_copy_source = html_show_sourcelink = False

@@ -82,6 +82,8 @@ def _members(module) -> Iterator[str]:
         if member is None or name.startswith("_"):
             continue
         member = member.final_target if member.is_alias else member
+        if member.is_module:  # Of the same name as the function in it, which the package exports.
+            member = member.members.get(name, member)
         if member.docstring is None or not (member.is_class or member.is_function):
             continue
         yield f"### {name}\n"
