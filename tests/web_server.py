@@ -11,7 +11,7 @@ import sys
 import types
 
 NAMES = "translation/multi30k-en-de", "classification/sst2-small", "labelling/masc-pos-small", "parsing/genia-small"
-OTHERS = "language/shakespeare", "encoder/minilm", "images/cifar10", "recognition/fsdd-digits"
+OTHERS = "language/shakespeare", "encoder/minilm", "images/cifar10", "recognition/fsdd-digits", "detection/bccd"
 
 
 @dataclasses.dataclass
@@ -76,6 +76,20 @@ def drawn_image():
     pen.rectangle((0, 60, 96, 96), fill=(20, 50, 110))
     pen.polygon([(15, 50), (80, 50), (70, 68), (25, 68)], fill=(120, 60, 40))
     image.save(content, "png")
+    return content.getvalue()
+
+
+def drawn_cells():
+    """Returns the bytes of an image of a white and a red blood cell."""
+    from PIL import Image, ImageDraw, ImageFilter
+
+    image, content = Image.new("RGB", (320, 240), (214, 205, 208)), io.BytesIO()
+    pen = ImageDraw.Draw(image)
+    pen.ellipse((35, 35, 85, 85), fill=(196, 140, 140), outline=(180, 120, 122))
+    pen.ellipse((51, 51, 69, 69), fill=(208, 170, 170))
+    pen.ellipse((123, 85, 207, 165), fill=(150, 110, 170))
+    pen.ellipse((135, 99, 189, 151), fill=(90, 50, 130))
+    image.filter(ImageFilter.GaussianBlur(1.2)).save(content, "png")
     return content.getvalue()
 
 

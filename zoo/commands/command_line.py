@@ -17,7 +17,7 @@ import rich.progress
 from zoo.corpora.reading import existing_path, read_byte_lines, read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
 from zoo.quiet import start_backend
-from zoo.text.terminal import escape_control_characters, join_lines
+from zoo.text.terminal import escape_control_characters, join_lines, working
 
 CORPUS = "data", "columns", "features", "split"  # Arguments of `add_corpus`.
 LIMITS = "max_bytes", "max_seconds"  # Arguments of `export`.
@@ -62,7 +62,8 @@ def execute(parser: argparse.ArgumentParser, arguments: list[str] | None = None)
     if check := getattr(options, "check", None):
         check(options)
     if options.backend:
-        start_backend()
+        with working("starting Keras"):
+            start_backend()
     try:
         return options.run(options) or 0
     except KeyboardInterrupt as interrupt:

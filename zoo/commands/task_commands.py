@@ -16,7 +16,7 @@ from zoo.commands.export_formats import add_format, check_format, is_saved_model
 from zoo.config import Recipe, change_recipe
 from zoo.corpora.held_out import hold_out
 from zoo.extras import require
-from zoo.text.terminal import print_result
+from zoo.text.terminal import print_result, working
 from zoo.training_config import DTYPES
 
 
@@ -108,7 +108,8 @@ class TaskCommands:
 
     def load_one(self, name: str, options: argparse.Namespace) -> Any:
         """Loads a predictor for a command; raises `ValueError` if it is one of another task."""
-        predictor = zoo.load(name, options.dtype)
+        with working(f"loading {name}"):
+            predictor = zoo.load(name, options.dtype)
         if not self.suits(predictor, options):
             other = f", or python -m zoo.{predictor.task}" if predictor.task in zoo.tasks() else ""
             raise ValueError(
@@ -194,10 +195,11 @@ class TaskCommands:
     def run_export(self, options: argparse.Namespace) -> None:
         """Writes a model that does not need this package, by default a SavedModel."""
         predictor = self.load(options)
-        if is_saved_model(options):
-            self.export(predictor, options)
-        else:
-            write_format(predictor, options)
+        with working(f"exporting to {options.output}"):
+            if is_saved_model(options):
+                self.export(predictor, options)
+            else:
+                write_format(predictor, options)
         log(f"written: {options.output}")
 
     def export(self, predictor: Any, options: argparse.Namespace) -> None:

@@ -28,6 +28,10 @@ class TokenRows(typing.NamedTuple):
         """Number of tokens of each row, `[rows]`."""
         return np.diff(self.offsets)
 
+    def row(self, number: int) -> np.ndarray:
+        """Returns one row."""
+        return self.ids[self.offsets[number] : self.offsets[number + 1]]
+
     def padded(self, rows: np.ndarray, width: int, value: int = 0) -> np.ndarray:
         """Returns the chosen rows as int32 `[B, width]` or `[B, width, K]`, padded with `value`."""
         starts = self.offsets[rows]

@@ -14,6 +14,7 @@ from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID, LanguageModelConfig
 from zoo.corpora.batching import length_sorted_chunks
 from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.corpora.packed_corpus import PackedCorpus
+from zoo.corpora.token_rows import TokenRows
 from zoo.language_modelling.generation import GenerationOptions, GrowingText
 from zoo.language_modelling.scoring import scored_windows
 from zoo.models.language_model import LanguageModel
@@ -103,9 +104,8 @@ class TextGenerator(Predictor):
     def window_log_probs(
         self, texts: Iterable[str], stride: int | None = None, progress: Progress = None
     ) -> list[np.ndarray]:
-        """Computes what `log_probs` does; returns an array for each window."""
-        width = self.max_tokens
-        inputs, labels = scored_windows(self.encode_documents(texts), width, stride or max(1, width // 2))
+        """Computes what `log_probs` does; returns an array for each of `windows`."""
+        inputs, labels = self.windows(texts, stride)
         found = [None] * len(inputs.lengths)
         for chunk in length_sorted_chunks(inputs.lengths, min(_SCORED, _LOGITS // self.model.config.vocabulary_size)):
             steps = self.rounded_width(int(inputs.lengths[chunk].max()))
@@ -117,6 +117,11 @@ class TextGenerator(Predictor):
             if progress is not None:
                 progress(len(chunk))
         return found
+
+    def windows(self, texts: Iterable[str], stride: int | None = None) -> tuple[TokenRows, TokenRows]:
+        """Returns the windows in which `log_probs` reads texts; see `scored_windows`."""
+        width = self.max_tokens
+        return scored_windows(self.encode_documents(texts), width, stride or max(1, width // 2))
 
     def encode_documents(self, texts: Iterable[str]) -> list[list[int]]:
         """Encodes documents, with an end token before and behind if the model knows documents."""

@@ -1,17 +1,22 @@
 """The task of predicting the next token of plain texts."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
 from zoo.config import LanguageModelConfig
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
+from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.language_modelling.predictor import TextGenerator, frame, pack
 from zoo.language_modelling.scoring import bits_per_character
+from zoo.reports.outcomes import Outcomes, Shown
 from zoo.text.tokenizer import NUM_SPECIAL_IDS
 from zoo.training import fine_tuning
 from zoo.training.scores import bootstrap_scores
 from zoo.training.tasks import Evaluation, Task, TrainingData
+
+_LEAST_EXPECTED = 5  # Tokens of a window that a report names.
 
 
 class LanguageModelling(Task):
@@ -99,7 +104,24 @@ class LanguageModelling(Task):
         signature = f"tokens:{tokens.sum()}|context:{predictor.max_tokens}|stride:{stride or predictor.max_tokens // 2}"
         names = "nats/token", "perplexity", "bits per character"
         scores = bootstrap_scores(dict.fromkeys(names, signature), values, len(windows), resamples)
-        return Evaluation(scores, None, None, float(nats.sum() / tokens.sum()))
+        outcomes = functools.partial(_outcomes, predictor, examples, stride, windows)
+        return Evaluation(scores, None, None, float(nats.sum() / tokens.sum()), outcomes)
+
+
+def _outcomes(predictor, texts, stride, windows):
+    """Returns the mean log-probability of each window, which shows the tokens that the model expected least."""
+    _, labels = predictor.windows(texts, stride)
+    pieces = predictor.tokenizer.pieces
+
+    def show(number):
+        ids = labels.row(number)
+        ids = ids[ids != NO_LABEL]
+        least = np.argsort(windows[number], kind="stable")[:_LEAST_EXPECTED]
+        shown = ", ".join(f"{pieces[ids[place]]!r} {windows[number][place]:.1f}" for place in least)
+        return Shown(predictor.tokenizer.decode([ids.tolist()])[0], "", f"least expected: {shown}")
+
+    means = np.array([window.mean() if len(window) else 0.0 for window in windows])
+    return Outcomes("log-probability of a token", means, show, np.array([*map(len, windows)]), "tokens")
 
 
 _task = LanguageModelling()

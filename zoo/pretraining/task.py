@@ -1,6 +1,7 @@
 """The tasks of pretraining on plain texts: an encoder to predict masked tokens, an encoder-decoder to restore texts."""
 
 import dataclasses
+import functools
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.labelled_corpus import LabelledCorpus
 from zoo.pretraining.denoiser import Denoiser
 from zoo.pretraining.predictor import MaskedEncoder, encode_rows
+from zoo.reports.outcomes import Outcomes, Shown
 from zoo.serving.predictor import Predictor
 from zoo.storage.checkpoints import Checkpoint
 from zoo.training import fine_tuning
@@ -18,6 +20,7 @@ from zoo.training.scores import SEED, bootstrap_scores
 from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
 
 _SENTINELS = 100  # As in T5.
+_FREQUENT = 10  # Masked places of a piece that a report counts.
 
 
 class Pretraining(Task):
@@ -74,7 +77,8 @@ class Pretraining(Task):
         metrics = "masked accuracy", "perplexity", "accuracy of the most frequent token"
         signatures = dict.fromkeys(metrics, f"tokens:{gold.size}|masked:15%")
         scores = bootstrap_scores(signatures, values, gold.size, resamples)
-        return Evaluation(scores, gold, predicted, -float(log_probabilities.mean()))
+        outcomes = functools.partial(_piece_outcomes, predictor.tokenizer.pieces, gold, predicted)
+        return Evaluation(scores, gold, predicted, -float(log_probabilities.mean()), outcomes)
 
 
 class Denoising(Pretraining):
@@ -146,7 +150,32 @@ class Denoising(Pretraining):
 
         signature = f"tokens:{tokens.sum()}|{predictor.denoising['objective']}:{predictor.denoising['rate']:.0%}"
         scores = bootstrap_scores(dict.fromkeys(("nats/token", "perplexity"), signature), values, len(nats), resamples)
-        return Evaluation(scores, None, None, float(nats.sum() / tokens.sum()))
+        outcomes = functools.partial(_row_outcomes, predictor.tokenizer, corpus, nats, tokens)
+        return Evaluation(scores, None, None, float(nats.sum() / tokens.sum()), outcomes)
+
+
+def _piece_outcomes(pieces, gold, predicted):
+    """Returns how often each frequent piece was predicted where it was masked, and what else was."""
+    counts = np.bincount(gold)
+    frequent = np.flatnonzero(counts >= min(_FREQUENT, counts.max()))
+    right = np.bincount(gold[gold == predicted], minlength=len(counts))
+
+    def show(number):
+        piece = frequent[number]
+        found = np.bincount(predicted[gold == piece]).argmax()
+        return Shown(f"{counts[piece]:,} masked places", repr(pieces[piece]), f"most often {pieces[found]!r}")
+
+    return Outcomes("% of the places of a piece", 100 * right[frequent] / counts[frequent], show)
+
+
+def _row_outcomes(tokenizer, corpus, nats, tokens):
+    """Returns the mean log-probability of the targets of each row."""
+
+    def show(number):
+        source, target = tokenizer.decode([side.row(number).tolist() for side in (corpus.source, corpus.target)])
+        return Shown(source, target, "")
+
+    return Outcomes("log-probability of a token", -nats / tokens, show, np.asarray(tokens), "tokens")
 
 
 def _task(denoising: bool) -> Pretraining:

@@ -1,8 +1,12 @@
 """Output of untrusted texts, whose control characters must not reach the terminal."""
 
+import contextlib
+import os
 import re
 import sys
+from collections.abc import Iterator
 
+import rich.console
 import rich.markup
 
 # Control characters except tab and line feed, marks that change the direction of writing, lone surrogates.
@@ -23,6 +27,21 @@ def escape_control_characters(text: str) -> str:
 def table_cell(text: str) -> str:
     """Escapes a text for a cell of a rich table, control characters and markup included."""
     return rich.markup.escape(escape_control_characters(text))
+
+
+@contextlib.contextmanager
+def working(text: str) -> Iterator[None]:
+    """Shows on stderr, if that is a terminal, that something goes on while the block runs, which prints nothing itself.
+
+    It shows also while the block sends what native libraries print elsewhere.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    with contextlib.ExitStack() as stack:
+        terminal = stack.enter_context(open(os.dup(2), "w", encoding="utf-8"))
+        stack.enter_context(rich.console.Console(file=terminal, force_terminal=True).status(table_cell(text)))
+        yield
 
 
 def print_result(text: str, end: str = "\n") -> None:

@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from language_recipe import RECIPE
+from report_checks import check_outcomes
 
 from zoo.language_modelling import task
 from zoo.language_modelling.__main__ import COMMANDS, main
@@ -14,7 +15,8 @@ from zoo.text.tokenizer_training import train_tokenizer
 
 
 def test_scores_agree_with_each_other(generator, documents):
-    nats, perplexity, bits = task.evaluate(generator, documents.dev, resamples=20).scores
+    evaluation = task.evaluate(generator, documents.dev, resamples=20)
+    nats, perplexity, bits = evaluation.scores
     log_probs = generator.log_probs(documents.dev)
     assert nats.value == pytest.approx(-log_probs.mean(), rel=1e-5)
     assert perplexity.value == pytest.approx(np.exp(nats.value))
@@ -22,6 +24,13 @@ def test_scores_agree_with_each_other(generator, documents):
     assert bits.value == pytest.approx(-log_probs.sum() / np.log(2) / characters, rel=1e-5)
     assert len(log_probs) == characters + len(documents.dev)  # Each end is predicted, too.
     assert 0 < nats.value < 0.5 and nats.interval > 0
+    found = check_outcomes(evaluation, len(generator.windows(documents.dev)[0].lengths))
+    np.testing.assert_allclose(-(found.scores * found.lengths).sum() / found.lengths.sum(), nats.value, rtol=1e-5)
+    worst = found.worst(1)[0]
+    given, _, least = found.show(worst)
+    assert given and least.startswith("least expected: '")
+    values = generator.window_log_probs(documents.dev)[worst]
+    assert f" {values.min():.1f}" in least.split(",")[0]
 
 
 def test_shorter_contexts_are_worse(single, documents):

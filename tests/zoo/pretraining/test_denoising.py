@@ -6,6 +6,7 @@ import types
 
 import numpy as np
 import pytest
+from report_checks import check_outcomes, check_report
 
 import zoo
 from zoo.classification import task as classification
@@ -83,7 +84,13 @@ def test_trained_model_fills_gaps(trained):
 
 def test_evaluation_is_repeatable_and_below_chance(trained):
     loss, perplexity = task.evaluate(trained.denoiser, texts(60, 3)).scores
-    assert (loss, perplexity) == tuple(task.evaluate(trained.denoiser, texts(60, 3)).scores)
+    again = task.evaluate(trained.denoiser, texts(60, 3))
+    assert (loss, perplexity) == tuple(again.scores)
+    found = check_outcomes(again, len(trained.denoiser.corrupted(texts(60, 3), 12345)))
+    np.testing.assert_allclose(-(found.scores * found.lengths).sum() / found.lengths.sum(), loss.value, rtol=1e-5)
+    given, expected, _ = found.show(0)
+    assert given and expected
+    check_report(trained.folder, trained.denoiser.card)
     # Half of a target are sentinels; a hidden word is one of eight.
     assert loss.value < np.log(8) / 2 and perplexity.value == pytest.approx(np.exp(loss.value))
     assert 0 < loss.interval < 0.2 and "|spans:30%|" in loss.signature

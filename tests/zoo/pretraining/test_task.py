@@ -6,6 +6,7 @@ import types
 
 import numpy as np
 import pytest
+from report_checks import check_report
 
 import zoo
 from zoo.classification import task as classification
@@ -58,6 +59,14 @@ def test_trained_encoder_predicts_masked_tokens(trained):
     assert 1 / 8 < constant.value / 100 < 30 / 100 and accuracy.value > 75
     assert perplexity.value < 4 and 0 < accuracy.interval < 10
     assert np.log(perplexity.value) == pytest.approx(evaluation.loss)
+    found = evaluation.outcomes()
+    gold, predicted = evaluation.gold, evaluation.predicted
+    shown = [found.show(i) for i in range(len(found.scores))]
+    for score, (count, piece, _) in zip(found.scores, shown):
+        (number,) = [i for i, name in enumerate(trained.encoder.tokenizer.pieces) if repr(name) == piece]
+        assert int(count.split()[0]) == (gold == number).sum() >= 10
+        np.testing.assert_allclose(score, 100 * (predicted == number)[gold == number].mean())
+    check_report(trained.folder, trained.encoder.card)
 
 
 def test_checkpoint_restores_encoder(trained):

@@ -190,6 +190,24 @@ def test_images_and_sound(page, tmp_path):
     page.check("recognition")
 
 
+def test_detected_objects_have_boxes(page, tmp_path):
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+    (tmp_path / "cells.png").write_bytes(web_server.drawn_cells())
+    page.choose("detection/bccd")
+    page.driver.find_element(By.CSS_SELECTOR, "input[type=file]").send_keys(str(tmp_path / "cells.png"))
+    wait(page.driver, "svg.boxes rect")
+    (found,) = zoo.load("detection/bccd").detect([str(tmp_path / "cells.png")])
+    assert [row.split()[0] for row in page.texts("tbody tr")] == [each.label for each in found]
+    image, *boxes = page.driver.execute_script(
+        "return [...document.querySelectorAll('.picture img, .boxes rect')].map(each => each.getBoundingClientRect())"
+    )
+    for shown, each in zip(boxes, found, strict=True):
+        scale = image["width"] / 320
+        np.testing.assert_allclose(shown["left"] - image["left"], each.box[0] * scale, atol=2)
+        np.testing.assert_allclose(shown["bottom"] - image["top"], each.box[3] * scale, atol=2)
+    page.check("detection")
+
+
 def test_errors_are_said(page, tmp_path):
     (tmp_path / "none.png").write_bytes(b"nothing")
     page.choose("images/cifar10")
