@@ -1,6 +1,7 @@
 """Command line: `python -m zoo list | show | check | pack | average | convert | doctor | plan | serve`."""
 
 import argparse
+import contextlib
 import dataclasses
 import importlib
 import json
@@ -18,7 +19,7 @@ from zoo.commands.command_line import add_command
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
 from zoo.storage.packing import DTYPES
-from zoo.text.terminal import table_cell
+from zoo.text.terminal import table_cell, working
 
 FIRST_SHOWN = ("name", "task", "data", "licence", "scores", "parameters")
 SCORE = {"value", "metric", "data", "signature"}
@@ -90,7 +91,8 @@ def run_pack(options) -> None:
     from zoo.commands.packing import pack
 
     values = options.dtype, options.base, options.card, options.evaluate.split(), options.data_name
-    card = pack(options.name, options.output, *values)
+    with contextlib.nullcontext() if options.evaluate else working(f"packing {options.name}"):
+        card = pack(options.name, options.output, *values)
     size = sum(file.stat().st_size for file in pathlib.Path(options.output).iterdir())
     for score in card.get("scores", ()) if options.evaluate else ():
         print(_score_line(score))
@@ -101,7 +103,8 @@ def run_average(options) -> None:
     """Writes the mean of the weights of checkpoints that were fine-tuned from the same one."""
     from zoo.commands.averaging import average
 
-    average(options.names, options.output, options.card)
+    with working("averaging"):
+        average(options.names, options.output, options.card)
     command_line.log(f"written: {options.output}")
 
 
@@ -118,10 +121,12 @@ def run_convert(options) -> None:
                 "Options other than --output are for checkpoints. Received: one of them, and --format huggingface, "
                 "too. Leave them out."
             )
-        write_hugging_face(zoo.load(options.model), options.output)
+        with working(f"converting {options.model}"):
+            write_hugging_face(zoo.load(options.model), options.output)
         command_line.log(f"written: {options.output}")
         return
-    predictor = load_folder(options.model, **given)
+    with working(f"converting {options.model}"):
+        predictor = load_folder(options.model, **given)
     if options.card:
         predictor.card |= json.loads(pathlib.Path(options.card).read_text("utf-8"))
     card = predictor.save(options.output, options.dtype or "float32")

@@ -1,5 +1,6 @@
 """The page in a browser: what it shows is what the library computes, on a desktop and a phone, light and dark."""
 
+import base64
 import os
 import pathlib
 
@@ -73,8 +74,10 @@ class Page:
             for theme in ("light", "dark"):
                 support.Select(self.driver.find_element(By.ID, "theme")).select_by_value(theme)
                 assert browser.accessibility_faults(self.driver) == []
+                picture = self.driver.get_screenshot_as_png()
+                assert len(picture) > 5_000, "something is drawn"
                 if PICTURES:
-                    self.driver.save_screenshot(str(pathlib.Path(PICTURES) / f"{name}-{size}-{theme}.png"))
+                    (pathlib.Path(PICTURES) / f"{name}-{size}-{theme}.png").write_bytes(picture)
             width, inner = self.driver.execute_script("return [document.documentElement.scrollWidth, innerWidth]")
             assert width <= inner, "nothing is beside the page"
         browser.resize(self.driver, "desktop")
@@ -188,6 +191,40 @@ def test_images_and_sound(page, tmp_path):
     wait(page.driver, "audio")
     assert page.texts(".output") == ["(silence)"]
     page.check("recognition")
+
+
+DROP = """
+const bytes = Uint8Array.from(atob(arguments[1]), (character) => character.charCodeAt(0));
+const data = new DataTransfer();
+data.items.add(new File([bytes], "ship.png", { type: "image/png" }));
+arguments[0].dispatchEvent(new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true }));
+"""
+
+
+def test_a_file_is_dropped(page):
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+    image = web_server.drawn_image()
+    page.choose("images/cifar10")
+    (zone,) = wait(page.driver, ".drop")
+    page.driver.execute_script(DROP, zone, base64.b64encode(image).decode())
+    wait(page.driver, "tbody tr")
+    assert page.texts("tbody tr")[0].split()[0] == zoo.load("images/cifar10").classify([image])[0][0]
+
+
+def test_the_keyboard_is_enough(page):
+    """From the list of models to the text, and Ctrl with Enter computes."""
+    keys = pytest.importorskip("selenium.webdriver.common.keys", reason="selenium is not installed").Keys
+    models = page.driver.find_element(By.ID, "model")
+    models.send_keys("classification/sst2-small")
+    page.driver.switch_to.active_element.send_keys(keys.TAB)  # To the colours,
+    page.driver.switch_to.active_element.send_keys(keys.TAB)  # and to the text.
+    field = page.driver.switch_to.active_element
+    assert field.tag_name == "textarea"
+    field.send_keys(keys.CONTROL, "a")
+    field.send_keys("A dull film.")
+    field.send_keys(keys.CONTROL, keys.ENTER)
+    wait(page.driver, "tbody tr")
+    assert page.texts("tbody tr")[0].split()[0] == "negative"
 
 
 def test_detected_objects_have_boxes(page, tmp_path):
