@@ -64,6 +64,23 @@ def test_errors_are_those_of_one_request():
     assert found[1] == [2] and found[3] == [4] and str(found[2]) == "wrong"
 
 
+def test_requests_that_were_given_up_are_not_computed():
+    model = Model()
+
+    async def work(batcher):
+        first = asyncio.create_task(batcher.run("first", model, [0]))
+        while not model.given:
+            await asyncio.sleep(0.001)
+        waiting = asyncio.create_task(batcher.run("b", model, [2]))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+        await asyncio.sleep(0.01)
+        model.go.set()
+        return await first, await batcher.run("c", model, [5])
+
+    assert run(work) == (([0], [10]), [1, 1]) and model.given == [[0], [5]]
+
+
 def test_requests_expire_and_are_not_computed():
     model, raised = Model(), []
 
