@@ -17,7 +17,7 @@ import rich.progress
 from zoo.corpora.reading import existing_path, read_byte_lines, read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
 from zoo.quiet import start_backend
-from zoo.text.terminal import escape_control_characters, join_lines, working
+from zoo.text.terminal import escape_control_characters, join_lines, working, working_console
 
 CORPUS = "data", "columns", "features", "split"  # Arguments of `add_corpus`.
 LIMITS = "max_bytes", "max_seconds"  # Arguments of `export`.
@@ -221,7 +221,8 @@ def make_strategy(name: str | None, cross_device_ops: str | None = None) -> Any:
 
 def log(text: str) -> None:
     """Prints a text to stderr, without markup."""
-    _errors.print(escape_control_characters(text), highlight=False, markup=False, soft_wrap=True)
+    console = working_console() or _errors
+    console.print(escape_control_characters(text), highlight=False, markup=False, soft_wrap=True)
 
 
 @contextlib.contextmanager

@@ -12,6 +12,7 @@ import rich.markup
 # Control characters except tab and line feed, marks that change the direction of writing, lone surrogates.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _SURROGATES = re.compile("[\ud800-\udfff]")
+_working = []  # The console that shows that something goes on, if any.
 
 
 def join_lines(text: str) -> str:
@@ -31,17 +32,25 @@ def table_cell(text: str) -> str:
 
 @contextlib.contextmanager
 def working(text: str) -> Iterator[None]:
-    """Shows on stderr, if that is a terminal, that something goes on while the block runs, which prints nothing itself.
+    """Shows on stderr, if that is a terminal, that something goes on while the block runs.
 
-    It shows also while the block sends what native libraries print elsewhere.
+    It shows also while the block sends what native libraries print elsewhere. Lines are printed by `working_console`.
     """
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or _working:
         yield
         return
     with contextlib.ExitStack() as stack:
         terminal = stack.enter_context(open(os.dup(2), "w", encoding="utf-8"))
-        stack.enter_context(rich.console.Console(file=terminal, force_terminal=True).status(table_cell(text)))
+        console = rich.console.Console(file=terminal, force_terminal=True)
+        stack.enter_context(console.status(table_cell(text)))
+        _working.append(console)
+        stack.callback(_working.clear)
         yield
+
+
+def working_console() -> rich.console.Console | None:
+    """Returns the console of `working`, which prints lines above what it shows; None if nothing is shown."""
+    return _working[0] if _working else None
 
 
 def print_result(text: str, end: str = "\n") -> None:

@@ -19,6 +19,7 @@ from zoo.reports.outcomes import Outcomes
 from zoo.serving.predictor import Predictor, Progress
 from zoo.storage.arrays import assign_arrays
 from zoo.storage.checkpoints import Checkpoint
+from zoo.text.terminal import working
 from zoo.text.tokenizer import SampledTokenizer, Tokenizer
 from zoo.text.vocabularies import Vocabulary
 from zoo.training import fine_tuning
@@ -174,7 +175,7 @@ class Task:
         run.recipe = dataclasses.replace(recipe, model=self.model_config(run))
         check_model(folder, run.config)
         check_dev(data, folder)
-        with regular_lines(log, lambda: "encoding the training corpus"):
+        with working("encoding the training corpus"), regular_lines(log, lambda: "encoding the training corpus"):
             corpus = self.encode(run, vocabulary)
         check_corpus(corpus, folder)
         write_recipe(folder, recipe)
@@ -203,7 +204,7 @@ class Task:
         final = make({**predictor.card, **found})
         assign_arrays(final.model, arrays, chosen)
         self.calibrate(final, run)
-        with regular_lines(log, lambda: "computing the scores on dev"):
+        with working("computing the scores on dev"), regular_lines(log, lambda: "computing the scores on dev"):
             evaluation = self.final_evaluation(final, run)
         search = {name: getattr(final, name) for name in final.searched_with}
         final.card["scores"] = [{**score._asdict(), **search, "data": "dev"} for score in evaluation.scores]

@@ -6,9 +6,16 @@ import pty
 import subprocess
 import sys
 
-CODE = (
-    "from zoo.text.terminal import working\nimport time\nwith working('a [b] task'): time.sleep(0.3)\nprint('result')\n"
-)
+CODE = """
+import time
+from zoo.commands.command_line import log
+from zoo.text.terminal import working
+with working("a [b] task"):
+    time.sleep(0.3)
+    log("one line")
+    time.sleep(0.3)
+print("result")
+"""
 
 
 def test_shown_on_a_terminal():
@@ -21,8 +28,9 @@ def test_shown_on_a_terminal():
             shown += part
     os.close(reader)
     assert (run.returncode, run.stdout) == (0, "result\n") and b"a [b] task" in shown
+    assert b"one line\r\n" in shown and b"taskone" not in shown
 
 
 def test_silent_elsewhere():
     run = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
-    assert (run.returncode, run.stdout, run.stderr) == (0, "result\n", "")
+    assert (run.returncode, run.stdout, run.stderr) == (0, "result\n", "one line\n")
