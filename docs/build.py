@@ -11,7 +11,7 @@ import re
 import shutil
 import tempfile
 
-from reference import write_house, write_reference
+from zoo.extras import exit_without
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 OTHERS = {"CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "benchmarks/README.md"}
@@ -37,8 +37,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--output", required=True, type=pathlib.Path, help="folder to write")
     options = parser.parse_args()
+    exit_without("The site", "sphinx", "myst_parser", "furo", "sphinx_copybutton", "griffe")
     from sphinx.cmd.build import main as sphinx_build
 
+    if options.output.exists() and not (options.output / ".buildinfo").exists():  # Sphinx writes that file.
+        parser.error(f"--output must be a new folder, or a site to replace. Received: {options.output}.")
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "source"
         collect(source)
@@ -49,6 +52,8 @@ def main() -> int:
 
 def collect(source: pathlib.Path) -> None:
     """Writes all pages, with their links changed to the places that they have there."""
+    from reference import write_house, write_reference
+
     source.mkdir(parents=True)
     (source / "conf.py").write_text(SETTINGS, "utf-8")
     shutil.copy(ROOT / "LICENSE", source)

@@ -1,5 +1,6 @@
 """Pages of the reference, in Markdown, from docstrings. The sources are read, not imported."""
 
+import ast
 import html
 import pathlib
 import re
@@ -37,8 +38,6 @@ PAGES = {
 def write_reference(folder: pathlib.Path) -> list[str]:
     """Writes the pages of the reference to a folder; returns their names."""
     packages = {name: griffe.load(name, search_paths=[ROOT]) for name in ("keras_transformer", "zoo")}
-    collection = griffe.ModulesCollection()
-    collection.members.update(packages)
     folder.mkdir(parents=True)
     for name, (title, modules) in PAGES.items():
         parts = [f"# {title}\n"]
@@ -69,8 +68,6 @@ def write_house(folder: pathlib.Path) -> list[str]:
 
 
 def _first_line(path):
-    import ast
-
     return (ast.get_docstring(ast.parse(path.read_text("utf-8"))) or "").partition("\n")[0].replace("|", "\\|")
 
 

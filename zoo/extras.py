@@ -8,7 +8,10 @@ import shutil
 import sys
 
 _DISTRIBUTION = "keras-transformer-zoo"
-_PACKAGES = {"PIL": "pillow"}  # Names of packages, where they differ from those of their modules.
+_PACKAGES = {
+    "PIL": "pillow",
+    "griffe": "griffelib",
+}  # Names of packages, where they differ from those of their modules.
 _PREFERRED = {"nltk": "NLTK"}  # Names in sentences, where they differ from those of the packages.
 
 

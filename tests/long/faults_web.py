@@ -15,7 +15,7 @@ WEB = [
     Fault("zoo/web/batching.py", "if not job.is_over()]", "]", BATCHING),
     Fault("zoo/web/guard.py", "if _name(host) not in settings.hosts:", "if False:", SERVER),
     Fault("zoo/web/guard.py", "if origin is not None and", "if False and", SERVER),
-    Fault("zoo/web/guard.py", "if self.active > self._settings.max_requests:", "if False:", SERVER),
+    Fault("zoo/web/guard.py", "if self._active > self._settings.max_requests:", "if False:", SERVER),
     Fault("zoo/web/guard.py", "or not hmac.compare_digest(", "or False and not hmac.compare_digest(", SERVER),
     Fault("zoo/web/guard.py", "if most and size > most:", "if False:", SERVER),
     Fault("zoo/web/actions.py", "np.argsort(-probabilities", "np.argsort(probabilities", SERVER),

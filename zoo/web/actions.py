@@ -17,11 +17,13 @@ class Action(NamedTuple):
         run: Function `(predictor, inputs, progress, **options) -> outputs`.
         tasks: Tasks whose models can do it.
         joins: Whether inputs of several requests may be computed together.
+        reads_file: Whether the input is the content of a file.
     """
 
     run: Callable
     tasks: tuple[str, ...]
     joins: bool = True
+    reads_file: bool = False
 
 
 def _translate(predictor, texts, progress, *, num_return, **options):
@@ -136,9 +138,9 @@ ACTIONS = {
     "generate": Action(_generate, ("language_modelling",), joins=False),  # Chance depends on the place in the list.
     "fill": Action(_fill, ("pretraining",)),
     "embed": Action(_embed, ("encoder", "pretraining")),
-    "classify-image": Action(_classify_image, ("images",)),
-    "detect": Action(_detect, ("detection",)),
-    "transcribe": Action(_transcribe, ("recognition",)),
+    "classify-image": Action(_classify_image, ("images",), reads_file=True),
+    "detect": Action(_detect, ("detection",), reads_file=True),
+    "transcribe": Action(_transcribe, ("recognition",), reads_file=True),
 }
 """All actions by their name in the address."""
 

@@ -92,7 +92,8 @@ def make_app(settings: Settings) -> Guard:
     _add_file_actions(app, service)
     _add_errors(app)
     app.state.models = service.pool.names()
-    return Guard(app, settings, service.metrics.count_request)
+    file_paths = {f"/v1/{name}" for name, action in ACTIONS.items() if action.reads_file}
+    return Guard(app, settings, service.metrics.count_request, file_paths)
 
 
 def _add_pages(app, service):

@@ -4,21 +4,20 @@ import asyncio
 import hmac
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from zoo.web.settings import Settings
 
-FILE_TYPES = "image/", "audio/", "application/octet-stream"
 _DRAINED = 100_000_000  # Bytes of a request that is too large, which are read so that its sender sees the answer.
 _OPEN = "/health", "/", "/favicon.ico"
 _HEADERS = {
-    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-    "media-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "cross-origin-opener-policy": "same-origin",
-    "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
-    "x-content-type-options": "nosniff",
+    b"content-security-policy": b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    b"media-src blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    b"cross-origin-opener-policy": b"same-origin",
+    b"cross-origin-resource-policy": b"same-origin",
+    b"referrer-policy": b"no-referrer",
+    b"x-content-type-options": b"nosniff",
 }
 
 
@@ -47,10 +46,18 @@ class Guard:
         app: The application.
         settings: Hosts, token and limits.
         on_request: Called with path, status and seconds of each request.
+        file_paths: Paths to which files are sent.
     """
 
-    def __init__(self, app: Callable, settings: Settings, on_request: Callable[[str, int, float], None]):
-        self.app, self._settings, self._on_request, self.active = app, settings, on_request, 0
+    def __init__(
+        self,
+        app: Callable,
+        settings: Settings,
+        on_request: Callable[[str, int, float], None],
+        file_paths: Collection[str],
+    ):
+        self.app, self._settings, self._on_request, self._file_paths = app, settings, on_request, file_paths
+        self._active = 0
 
     async def __call__(self, scope: dict, receive: Callable, send: Callable) -> None:
         """Handles a connection."""
@@ -65,18 +72,17 @@ class Guard:
         async def guarded_send(message):
             if message["type"] == "http.response.start":
                 statuses.append(message["status"])
-                kept = [pair for pair in message.get("headers", ()) if pair[0].lower() not in _ENCODED]
-                message = {**message, "headers": [*kept, *_ENCODED.items()]}
+                message = {**message, "headers": [*message.get("headers", ()), *_HEADERS.items()]}
             await send(message)
 
         counted = scope["method"] not in ("GET", "HEAD")
-        self.active += counted
+        self._active += counted
         try:
             await self._handle(scope, receive, guarded_send)
         except RefusedError as refused:
             await _answer(guarded_send, refused)
         finally:
-            self.active -= counted
+            self._active -= counted
             self._on_request(scope["path"], statuses[0] if statuses else 0, time.monotonic() - began)
 
     async def _handle(self, scope, receive, send):
@@ -85,12 +91,11 @@ class Guard:
         if scope["method"] in ("GET", "HEAD"):
             await self.app(scope, receive, send)
             return
-        if self.active > self._settings.max_requests:
+        if self._active > self._settings.max_requests:
             await self._read(receive, 0)
             raise RefusedError(429, f"{self._settings.max_requests} requests are being computed. Try again later.")
-        files = headers.get(b"content-type", "").startswith(FILE_TYPES)
-        body = await self._read(receive, self._settings.max_file_bytes if files else self._settings.max_bytes)
-
+        is_file = scope["path"] in self._file_paths
+        body = await self._read(receive, self._settings.max_file_bytes if is_file else self._settings.max_bytes)
         parts = iter([{"type": "http.request", "body": body, "more_body": False}])
 
         async def replay():
@@ -146,6 +151,3 @@ async def _answer(send: Callable[[Any], Any], refused: RefusedError) -> None:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-_ENCODED = {name.encode(): value.encode() for name, value in _HEADERS.items()}

@@ -1,7 +1,6 @@
 """The models of the server, loaded when they are first used."""
 
 import collections
-import threading
 from typing import Any
 
 import zoo
@@ -26,7 +25,7 @@ class ModelPool:
     def __init__(self, names: tuple[str, ...] = (), most: int = 6):
         shipped = {card["name"]: card for card in zoo.list()}
         self._cards = {name: shipped.get(name) or _card(name) for name in names} or shipped
-        self._loaded, self._most, self._lock = collections.OrderedDict(), most, threading.Lock()
+        self._loaded, self._most = collections.OrderedDict(), most
 
     def task(self, name: str) -> str:
         """Returns the task of a model."""
@@ -47,15 +46,22 @@ class ModelPool:
         return len(self._loaded)
 
     def get(self, name: str) -> Any:
-        """Returns the predictor, which is loaded if it is not in memory; one that was long not used is let go."""
-        self.task(name)
-        with self._lock:
-            if name not in self._loaded:
-                while len(self._loaded) >= self._most:
-                    self._loaded.popitem(last=False)
+        """Returns the predictor, which is loaded if it is not in memory; one that was long not used is let go.
+
+        Called by one thread only, in which models compute.
+
+        Raises:
+            RuntimeError: If it cannot be loaded, which is no fault of the request.
+        """
+        if name not in self._loaded:
+            while len(self._loaded) >= self._most:
+                self._loaded.popitem(last=False)
+            try:
                 self._loaded[name] = zoo.load(name)
-            self._loaded.move_to_end(name)
-            return self._loaded[name]
+            except (ValueError, OSError) as error:
+                raise RuntimeError(f"{name} cannot be loaded.") from error
+        self._loaded.move_to_end(name)
+        return self._loaded[name]
 
 
 def _card(name):

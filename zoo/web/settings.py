@@ -2,6 +2,7 @@
 
 import dataclasses
 import ipaddress
+import math
 
 
 @dataclasses.dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Settings:
         max_models: Models in memory; the one not used for the longest time goes first.
 
     Raises:
-        ValueError: If a limit is not positive, or there is no token and others can reach the address.
+        ValueError: If a limit is not positive or not finite, or there is no token and others can reach the address.
     """
 
     models: tuple[str, ...] = ()
@@ -39,8 +40,8 @@ class Settings:
     def __post_init__(self):
         limits = {name: value for name, value in vars(self).items() if name.startswith("max_")}
         for name, value in limits.items():
-            if not value > 0:
-                raise ValueError(f"`{name}` must be positive. Received: {name}={value}. Change it.")
+            if not 0 < value < math.inf:
+                raise ValueError(f"`{name}` must be positive and finite. Received: {name}={value}. Change it.")
         if not 0 <= self.port < 2**16:
             raise ValueError(f"`port` must lie in [0, 65535]. Received: port={self.port}. Change it.")
         if not is_loopback(self.host) and len(self.token) < 16:
