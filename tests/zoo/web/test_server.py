@@ -69,6 +69,15 @@ def test_files(server):
         assert status == 422 and "/" not in found["error"]["message"], "no path of the server"
 
 
+def test_size_is_limited_by_address(server):
+    """Whatever a request says of its content: curl says of files that they are forms."""
+    pytest.importorskip("PIL", reason="Pillow is not installed")
+    image = web_server.drawn_image() + bytes(300_000)  # PNG ends where it says.
+    status, _ = server.send("classify-image?model=images/cifar10", image, "application/x-www-form-urlencoded")
+    assert status == 200
+    assert server.send("translate", b"[" * 300_000, "application/octet-stream")[0] == 413
+
+
 def test_models_and_description(server):
     models = json.loads(server.request("GET", "/v1/models").content)["models"]
     assert {"name": TRANSLATOR, "actions": ["translate", "attention", "search"]}.items() <= models[0].items()
@@ -175,7 +184,8 @@ def test_others_need_a_token(capsys):
     pytest.importorskip("fastapi", reason="fastapi is not installed")
     assert main(["serve", "--host", "0.0.0.0"]) == 2 and "needs a token" in capsys.readouterr().err
     assert main(["serve", "no/model"]) == 2 and "no/model" in capsys.readouterr().err
-    assert main(["serve", "--max-bytes", "0"]) == 2 and "must be positive" in capsys.readouterr().err
+    for limit in ("--max-bytes=0", "--max-seconds=inf"):
+        assert main(["serve", limit]) == 2 and "must be positive" in capsys.readouterr().err
 
 
 def test_the_current_requests_are_answered_at_the_end():
