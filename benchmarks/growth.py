@@ -20,10 +20,11 @@ import zoo
 from keras_transformer.decoding import beam_search, greedy_search
 from zoo.config import PAD_ID, START_ID, ModelConfig
 from zoo.corpora.encoded_corpus import teacher_forced
-from zoo.corpora.sharded_corpus import prepare_corpus
 from zoo.extras import exit_without
 from zoo.models.compiling import compile_function
 from zoo.models.seq2seq import Seq2Seq
+from zoo.preparation.inputs import open_inputs
+from zoo.preparation.pipeline import prepare
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.training.optimizers import make_loss
 from zoo.training_config import TrainingConfig
@@ -133,11 +134,14 @@ def preparing(pairs, folder):
     lines = [" ".join(rng.choice(WORDS, 8)) for _ in range(1000)]
     tokenizer = train_tokenizer(lines, 300)
 
-    def prepare():
-        corpus = ((lines[i % 1000], lines[i * 7 % 1000]) for i in range(pairs))
-        prepare_corpus(corpus, tokenizer, folder / str(next(count)), max_tokens=64)
+    path = folder / f"{pairs}.tsv"
+    with open(path, "w") as file:
+        file.writelines(f"{lines[i % 1000]}\t{lines[i * 7 % 1000]}\n" for i in range(pairs))
 
-    return prepare
+    def prepare_once():
+        prepare(open_inputs(str(path), columns=(0, 1)), tokenizer, folder / str(next(count)), max_tokens=64)
+
+    return prepare_once
 
 
 CURVES = {

@@ -31,6 +31,13 @@ def quiet_start() -> Iterator[None]:
         yield
         return
     os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+    with discarded_stderr():
+        yield
+
+
+@contextlib.contextmanager
+def discarded_stderr() -> Iterator[None]:
+    """Discards what native libraries and child processes print to stderr inside the block."""
     stderr = os.dup(2)
     with open(os.devnull, "w") as nowhere:
         os.dup2(nowhere.fileno(), 2)

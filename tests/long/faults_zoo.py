@@ -61,12 +61,6 @@ ZOO = [
         "tests/zoo/corpora/test_labelled_corpus.py",
     ),
     Fault(
-        "zoo/corpora/sharded_corpus.py",
-        "            _check_shard(path, digest)\n",
-        "",
-        "tests/zoo/corpora/test_sharded_corpus.py",
-    ),
-    Fault(
         "zoo/models/seq2seq.py",
         "self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))",
         "self.encoder(self.embed(source))",

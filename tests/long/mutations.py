@@ -38,6 +38,7 @@ from faults_language import LANGUAGE
 from faults_library import LIBRARY
 from faults_parallel import PARALLEL
 from faults_pictures import PICTURES
+from faults_preparation import PREPARATION
 from faults_reports import REPORTS
 from faults_robust import ROBUST
 from faults_speech import SPEECH
@@ -53,6 +54,7 @@ FAULTS = [
     *ZOO,
     *TASKS,
     *PICTURES,
+    *PREPARATION,
     *REPORTS,
     *ROBUST,
     *IMAGES,

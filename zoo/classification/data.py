@@ -3,8 +3,9 @@
 import typing
 from collections.abc import Mapping, Sequence
 
+from zoo.corpora.byte_lines import PathLike
 from zoo.corpora.inspection import check_labels, inspect_reader
-from zoo.corpora.reading import DatasetRows, PathLike, Reader, Row, open_rows, text_features
+from zoo.corpora.reading import DatasetRows, Reader, Row, open_rows, text_features
 
 
 class Example(typing.NamedTuple):

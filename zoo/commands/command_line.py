@@ -14,7 +14,8 @@ from typing import Any
 import rich.console
 import rich.progress
 
-from zoo.corpora.reading import existing_path, read_byte_lines, read_lines
+from zoo.corpora.byte_lines import existing_path, read_byte_lines
+from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import WorkerFailure, exit_process
 from zoo.quiet import start_backend
 from zoo.text.terminal import escape_control_characters, join_lines, working, working_console

@@ -2,7 +2,7 @@
 
 import zipfile
 
-from zoo.corpora.reading import PathLike, existing_path
+from zoo.corpora.byte_lines import PathLike, existing_path
 
 
 class FileArchive:

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from zoo.corpora.reading import LineRows, PathLike, Reader, open_rows, text_features
+from zoo.corpora.byte_lines import PathLike
+from zoo.corpora.reading import LineRows, Reader, open_rows, text_features
 
 
 class TextReader(Reader):

@@ -1,17 +1,13 @@
 """Readers of files and data sets as rows of bytes, and the base class of readers of examples. No Keras."""
 
 import contextlib
-import csv
-import gzip
 import os
-import pathlib
 import typing
-import zlib
 
+from zoo.corpora.byte_lines import PathLike, existing_path, raw_lines, read_byte_lines, table_cells
 from zoo.corpora.reports import Report
 from zoo.extras import require
 
-PathLike = str | os.PathLike
 Row = tuple[bytes, ...] | None  # None for a line with too few columns.
 
 
@@ -37,27 +33,12 @@ class TableRows:
     def __iter__(self) -> typing.Iterator[Row]:
         self.num_columns = 0
         with contextlib.closing(read_byte_lines(self._path)) as lines:
-            for cells in self._cells(lines):
+            for cells in table_cells(lines, self._commas, self._path):
                 self.num_columns = max(self.num_columns, len(cells))
                 if not any(cell.strip() for cell in cells):
                     yield (b"",) * len(self.columns)
                 else:
                     yield tuple(cells[c] for c in self.columns) if max(self.columns) < len(cells) else None
-
-    def _cells(self, lines):
-        if self._commas:
-            # Decoding as Latin-1 preserves all bytes.
-            rows = csv.reader(line.decode("latin-1") + "\n" for line in lines)
-            try:
-                for cells in rows:
-                    yield [cell.encode("latin-1") for cell in cells]
-            except csv.Error as error:
-                raise ValueError(
-                    f"{self._path}, line {rows.line_num}, is not valid CSV: {error}. Correct the line."
-                ) from error
-        else:
-            for line in lines:
-                yield line.split(b"\t")
 
 
 class LineRows:
@@ -117,21 +98,40 @@ class DatasetRows:
                 f"`{argument}` must be among the features of {name}: {', '.join(self.known)}. Received: {features}."
             )
 
+    def prepare(self) -> None:
+        """Downloads and prepares the data set, if that has not been done."""
+        self._builder.download_and_prepare()
+
+    @property
+    def num_examples(self) -> int:
+        """The number of examples of the split, once it is prepared."""
+        return self._part().num_examples
+
+    @property
+    def num_bytes(self) -> int:
+        """The size of the files of the whole data set, once it is prepared."""
+        return sum(split.num_bytes for split in self._builder.info.splits.values())
+
     def names(self, feature: str) -> list[str] | None:
         """Returns the names of the classes if the feature is a class label, else None."""
         return getattr(self.known[feature], "names", None)
 
     def __iter__(self) -> typing.Iterator[Row]:
-        self._builder.download_and_prepare()
-        known = list(self._builder.info.splits)
-        try:
-            examples = self._builder.as_dataset(split=self._split, shuffle_files=False)
-        except ValueError as error:
-            raise ValueError(
-                f"`split` must be one of {', '.join(known)}, or a part of it. Received: {self._split!r}."
-            ) from error
+        self.prepare()
+        self._part()
+        examples = self._builder.as_dataset(split=self._split, shuffle_files=False)
         for example in self._module.as_numpy(examples):
             yield tuple(self._cell(feature, example[feature]) for feature in self.features)
+
+    def _part(self):
+        """Returns the facts of the split; raises `ValueError` if there is none of this name."""
+        splits = self._builder.info.splits
+        try:
+            return splits[self._split]
+        except (KeyError, ValueError) as error:
+            raise ValueError(
+                f"`split` must be one of {', '.join(splits)}, or a part of it. Received: {self._split!r}."
+            ) from error
 
     def _cell(self, feature, value):
         if isinstance(value, bytes | dict) or getattr(value, "ndim", 0):  # A text, several features, or an image.
@@ -233,7 +233,7 @@ def read_text(path: PathLike) -> str:
     Raises:
         ValueError: If it is not UTF-8.
     """
-    lines = [line.decode("utf-8", "surrogateescape") for line in _raw_lines(existing_path(path))]
+    lines = [line.decode("utf-8", "surrogateescape") for line in raw_lines(existing_path(path))]
     text = "".join(lines)
     try:
         text.encode("utf-8")
@@ -254,46 +254,3 @@ def read_lines(path: PathLike) -> typing.Iterator[str]:
             yield line.decode("utf-8")
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}, line {number}, is not UTF-8: {error}. Convert the file.") from error
-
-
-def existing_path(path: PathLike) -> pathlib.Path:
-    """Returns the path; raises `FileNotFoundError` if nothing exists there."""
-    path = pathlib.Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"Expected a text file. Received: {path}, which does not exist. Check the path.")
-    return path
-
-
-def read_byte_lines(path: pathlib.Path) -> typing.Iterator[bytes]:
-    """Yields lines as bytes. Only a line feed ends a line: further separators would misalign parallel files."""
-    with contextlib.closing(_raw_lines(path)) as lines:
-        for line in lines:
-            yield line.removesuffix(b"\n").removesuffix(b"\r")
-
-
-def _raw_lines(path):
-    """Yields lines as bytes, with what ends them."""
-    with open(path, "rb") as file:
-        magic = file.read(2)
-        file.seek(0)
-        with gzip.open(file) if magic == b"\x1f\x8b" else contextlib.nullcontext(file) as lines:
-            try:
-                for number, line in enumerate(lines):
-                    if number == 0:
-                        line = _without_mark(path, line)
-                    yield line
-            except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise ValueError(f"{path} is a damaged gzip file: {error}. Fetch it again.") from error
-
-
-def _without_mark(path, line):
-    """Removes the byte-order mark of UTF-8 from the first line; raises `ValueError` for UTF-16, with a mark or not."""
-    form = "UTF-16" if line.startswith((b"\xff\xfe", b"\xfe\xff")) else None
-    if 3 * line.count(0) > len(line) > 8:  # Every other byte of European text is zero.
-        form = form or ("UTF-16BE" if line[0] == 0 else "UTF-16LE")
-    if form:
-        received = "with the byte-order mark of UTF-16" if form == "UTF-16" else f"in {form}"
-        raise ValueError(
-            f"Text files must be UTF-8. Received: {path} {received}. Convert it: iconv -f {form} -t UTF-8."
-        )
-    return line.removeprefix(b"\xef\xbb\xbf")

@@ -10,7 +10,8 @@ import xml.etree.ElementTree
 import numpy as np
 
 from zoo.corpora.archives import FileArchive
-from zoo.corpora.reading import DatasetRows, PathLike, Reader, existing_path
+from zoo.corpora.byte_lines import PathLike, existing_path
+from zoo.corpora.reading import DatasetRows, Reader
 from zoo.corpora.reports import Report
 from zoo.images.decoding import NoImage, read_image
 

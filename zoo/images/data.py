@@ -6,7 +6,8 @@ import typing
 import numpy as np
 
 from zoo.corpora.archives import FileArchive
-from zoo.corpora.reading import DatasetRows, PathLike, Reader
+from zoo.corpora.byte_lines import PathLike
+from zoo.corpora.reading import DatasetRows, Reader
 from zoo.corpora.reports import Report
 from zoo.images.decoding import NoImage, read_image
 

@@ -4,9 +4,10 @@ import os
 import typing
 from collections.abc import Iterator, Sequence
 
+from zoo.corpora.byte_lines import PathLike
 from zoo.corpora.inspection import check_labels, inspect_reader
 from zoo.corpora.labelled_corpus import NO_LABEL
-from zoo.corpora.reading import LineRows, PathLike, Reader
+from zoo.corpora.reading import LineRows, Reader
 from zoo.corpora.reports import LineNotes, Report
 
 

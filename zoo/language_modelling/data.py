@@ -6,8 +6,9 @@ import pathlib
 import typing
 from collections.abc import Iterable, Iterator, Sequence
 
+from zoo.corpora.byte_lines import PathLike
 from zoo.corpora.plain_texts import open_texts
-from zoo.corpora.reading import PathLike, read_lines, read_text
+from zoo.corpora.reading import read_lines, read_text
 
 UNITS = "file", "paragraph", "line"
 

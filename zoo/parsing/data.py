@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from zoo.corpora.byte_lines import PathLike, existing_path
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus
-from zoo.corpora.reading import PathLike, existing_path, read_lines
+from zoo.corpora.reading import read_lines
 from zoo.corpora.reports import Report
 from zoo.corpora.token_rows import TokenRows, append_rows
 from zoo.corpora.word_rows import encode_windows, window_boundaries, window_characters

@@ -7,7 +7,8 @@ import zipfile
 
 import numpy as np
 
-from zoo.corpora.reading import DatasetRows, PathLike, Reader, TableRows, existing_path, read_lines, text_features
+from zoo.corpora.byte_lines import PathLike, existing_path
+from zoo.corpora.reading import DatasetRows, Reader, TableRows, read_lines, text_features
 from zoo.corpora.reports import Report
 from zoo.recognition.sound import NoSound, convert_samples, decode_sound, is_silent
 

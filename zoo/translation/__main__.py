@@ -1,18 +1,18 @@
 """Command line: `python -m zoo.translation vocabulary | prepare | distill | train | evaluate | translate | export`."""
 
-import os
 import pathlib
 import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, check_writable, given_arguments, log, progress_bar, with_log
+from zoo.commands.preparing import add_prepare, run_prepare
 from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import exit_command
 from zoo.storage import checkpoints
 from zoo.text.terminal import join_lines
-from zoo.translation.data import open_pairs
+from zoo.translation.data import open_pairs, pair_patterns
 from zoo.translation.recipes import RECIPES
 
 _CORPUS = ("source", "target", "data", "columns", "languages", "split")
@@ -32,16 +32,9 @@ class TranslationCommands(TaskCommands):
         vocabulary.add_argument("--split-digits", action="store_true", help="a piece for each digit")
         vocabulary.add_argument("--output", required=True, help="file to write")
 
-        prepare = self.add_command(commands, "prepare", self.run_prepare, resumes=True, backend=False)
+        prepare = self.add_command(commands, "prepare", self.run_prepare, backend=False)
         self.add_corpus(prepare)
-        prepare.add_argument("--vocabulary", required=True, help="file that the command `vocabulary` wrote")
-        text = "longer pairs are left out, 0 leaves out none; %(default)s by default"
-        prepare.add_argument("--max-tokens", type=int, default=256, help=text)
-        text = "pairs that are read for each shard, %(default)s by default"
-        prepare.add_argument("--shard-pairs", type=int, default=250_000, help=text)
-        text = "processes that encode; %(default)s, the default, for one for each core"
-        prepare.add_argument("--processes", type=int, default=0, help=text)
-        prepare.add_argument("--output", required=True, help="folder to write")
+        add_prepare(prepare)
         super().add_commands(commands)
 
         distill = self.add_command(commands, "distill", self.run_distill, resumes=True)
@@ -102,9 +95,9 @@ class TranslationCommands(TaskCommands):
         return with_log(open_pairs(**given_arguments(options, _CORPUS, prefix)))
 
     def train_data(self, options):
-        from zoo.corpora.sharded_corpus import ShardedCorpus, is_prepared
+        from zoo.corpora.prepared_corpus import PreparedCorpus, is_prepared
 
-        return ShardedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
+        return PreparedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
 
     def add_train(self, command):
         text = "tokeniser of sacrebleu, %(default)s by default; none for text tokenised already"
@@ -150,24 +143,9 @@ class TranslationCommands(TaskCommands):
         print(f"{pairs.report}\n{tokenizer.vocabulary_size} pieces in {options.output}", file=sys.stderr)
 
     def run_prepare(self, options) -> None:
-        """Encodes a parallel corpus of any size into shards, once, for training runs; resumes when interrupted."""
-        from zoo.corpora.sharded_corpus import prepare_corpus
-        from zoo.text.vocabularies import load_vocabulary
-
-        pairs = self.read(options)
-        with progress_bar(None, "encoding") as advance:
-            corpus = prepare_corpus(
-                pairs,
-                load_vocabulary(options.vocabulary),
-                options.output,
-                max_tokens=options.max_tokens,
-                shard_pairs=options.shard_pairs,
-                processes=options.processes or os.cpu_count(),
-                progress=advance,
-            )
-        inspect_reader(pairs, "corpus")
-        pairs.report.too_long = corpus.too_long
-        log(f"{pairs.report}\n{len(corpus):,} pairs in {options.output}")
+        """Cleans and encodes a parallel corpus of any size, once, for training runs, on Apache Beam."""
+        patterns, corpus = pair_patterns(**given_arguments(options, _CORPUS))
+        run_prepare(options, patterns, ("source", "target"), **corpus)
 
     def run_distill(self, options) -> None:
         """Translates a corpus to train another model on: distillation, forward- and back-translation."""

@@ -5,7 +5,8 @@ import itertools
 import os
 from collections.abc import Sequence
 
-from zoo.corpora.reading import DatasetRows, PathLike, Reader, TableRows, existing_path, read_byte_lines
+from zoo.corpora.byte_lines import PathLike, existing_path, read_byte_lines
+from zoo.corpora.reading import DatasetRows, Reader, TableRows
 
 
 class PairReader(Reader):
@@ -93,22 +94,51 @@ def open_pairs(
     Raises:
         ValueError: If neither or both are given, or `columns` are not two different numbers.
     """
-    if source and target and not data:
+    _check_given(source, target, data)
+    if source and target:
         return ParallelText(source, target)
-    if source or target or not data:
+    if os.fspath(data).startswith("tfds:"):
+        name = os.fspath(data).removeprefix("tfds:")
+        return PairReader(DatasetRows(name, languages, split, data_dir, "languages", _source_and_target))
+    reader = PairReader(TableRows(data, _two_columns(columns)))
+    reader.chosen = columns is not None
+    return reader
+
+
+def pair_patterns(
+    source: str | None = None,
+    target: str | None = None,
+    data: str | None = None,
+    *,
+    columns: Sequence[int] | None = None,
+    languages: Sequence[str] | None = None,
+    split: str = "train",
+) -> tuple[list[str], dict]:
+    """Returns the arguments of `zoo.preparation.inputs.open_inputs` for a corpus that is given as to `open_pairs`.
+
+    Each name may be a pattern of several files, on any file system of Apache Beam.
+    """
+    _check_given(source, target, data)
+    if source and target:
+        return [source, target], {}
+    if data.startswith("tfds:") or data.endswith(".parquet"):
+        return [data], {"columns": (0, 1), "features": languages, "split": split}
+    return [data], {"columns": _two_columns(columns)}
+
+
+def _check_given(source, target, data):
+    if bool(data) == bool(source or target) or bool(source) != bool(target):
         raise ValueError(
             "A corpus is two files, `source` and `target`, or one `data`: a tab-separated file or tfds:NAME. "
             f"Received: source={source!r}, target={target!r}, data={data!r}. Pass one of both."
         )
-    if os.fspath(data).startswith("tfds:"):
-        name = os.fspath(data).removeprefix("tfds:")
-        return PairReader(DatasetRows(name, languages, split, data_dir, "languages", _source_and_target))
-    chosen, columns = columns is not None, (0, 1) if columns is None else columns
+
+
+def _two_columns(columns):
+    columns = (0, 1) if columns is None else columns
     if len(columns) != 2:
         raise ValueError(f"`columns` must be two different numbers from 0. Received: columns={columns}. Pass two.")
-    reader = PairReader(TableRows(data, columns))
-    reader.chosen = chosen
-    return reader
+    return columns
 
 
 def _source_and_target(info):

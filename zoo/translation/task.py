@@ -14,8 +14,8 @@ from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
 from zoo.corpora.masked_targets import MaskedTargets
+from zoo.corpora.prepared_corpus import PreparedCorpus
 from zoo.corpora.sampled_corpus import SampledCorpus
-from zoo.corpora.sharded_corpus import ShardedCorpus
 from zoo.reports.outcomes import Outcomes, Shown
 from zoo.storage.checkpoints import Checkpoint
 from zoo.text.known_words import merge_words, most_frequent_words
@@ -36,7 +36,7 @@ _DEV_SENTENCES = 1000  # Sentences translated at each evaluation during training
 class Translation(Task):
     """Trains and evaluates translators. Corpora are iterables of pairs, such as readers of `zoo.translation.data`.
 
-    The training corpus is iterated repeatedly, or is a `ShardedCorpus`, whose vocabulary is then used. `bleu` in the
+    The training corpus is iterated repeatedly, or is a `PreparedCorpus`, whose vocabulary is then used. `bleu` in the
     card contains arguments of `zoo.translation.metrics.bleu` for all scores. `initial` must be a translator, or an
     encoder-decoder that `zoo.pretraining` trained.
     """
@@ -54,14 +54,14 @@ class Translation(Task):
             )
 
     def read(self, recipe, train, dev, log):
-        if isinstance(train, ShardedCorpus):
+        if isinstance(train, PreparedCorpus):
             check_settings(recipe.training, [*self.scores], ["subword_dropout", "augment", "placeholders"])
         pairs = [*dev]
         inspect_reader(dev, "dev", log)
         dev = pairs
         if not dev:
             raise ValueError("The dev corpus must have pairs to select the best checkpoint. Received: no pair.")
-        if not isinstance(train, ShardedCorpus):  # That was inspected when it was prepared.
+        if not isinstance(train, PreparedCorpus):  # That was inspected when it was prepared.
             warn_of_overlap(train, dev, log)
             inspect_reader(train, "train", log)
 
@@ -71,13 +71,13 @@ class Translation(Task):
             return itertools.chain.from_iterable(changed)
 
         def known_words():  # Also words that only an augmentation or the dev set would have are unknown.
-            sharded = isinstance(train, ShardedCorpus)
+            sharded = isinstance(train, PreparedCorpus)
             return "" if sharded else most_frequent_words(itertools.chain.from_iterable(train))
 
         return TrainingData(train, dev, texts, arguments={"known_words": functools.cache(known_words)})
 
     def given_vocabulary(self, train, tokenizer):
-        if not isinstance(train, ShardedCorpus):
+        if not isinstance(train, PreparedCorpus):
             return tokenizer
         if tokenizer is not None and tokenizer.digest != train.tokenizer.digest:
             raise ValueError(
@@ -104,7 +104,7 @@ class Translation(Task):
     def encode(self, run, tokenizer):
         """Encodes the corpus into memory-mapped files of the run, at each start, to check that it has not changed."""
         train = run.data.train
-        if isinstance(train, ShardedCorpus):
+        if isinstance(train, PreparedCorpus):
             run.log(f"{len(train):,} pairs, prepared")
             return train
         path, fresh = run.folder / "corpus", run.folder / "corpus.new"
@@ -129,7 +129,7 @@ class Translation(Task):
         run.log(f"{100 * share:.1f} % of the positions in batches of {settings.batch_tokens:,} tokens are padding")
         placeholders = _placeholders(run)
         changed = settings.subword_dropout or settings.augment or placeholders
-        if not changed or isinstance(run.data.train, ShardedCorpus):
+        if not changed or isinstance(run.data.train, PreparedCorpus):
             return corpus
         noise = {"dropout": settings.subword_dropout, "seed": settings.seed}
         noise |= {"max_tokens": run.max_tokens, "folder": run.folder / "corpus"}

@@ -1,0 +1,130 @@
+"""Corpora that `zoo.preparation` encoded once, for many training runs: shards of records with an index. NumPy only."""
+
+import functools
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from zoo.corpora.batching import Corpus
+from zoo.corpora.encoded_corpus import EncodedCorpus
+from zoo.corpora.records import RecordFile, decode_examples
+from zoo.corpora.token_rows import TokenRows
+from zoo.storage.remote import exists, join, local_copy, read_bytes
+from zoo.text.vocabularies import Vocabulary, read_vocabulary
+
+FACTS, VOCABULARY = "corpus.json", "vocabulary.model"
+
+
+def shard_name(number: int, num_shards: int) -> str:
+    """Returns the name of a shard, without the ending of a file."""
+    return f"shard-{number:05d}-of-{num_shards:05d}"
+
+
+def is_prepared(path: str | os.PathLike | None) -> bool:
+    """Returns whether a path or an address is the folder of a prepared corpus, complete or not."""
+    return path is not None and not os.fspath(path).startswith("tfds:") and exists(join(path, VOCABULARY))
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedCorpus(Corpus):
+    """Examples of a prepared corpus, which are read when they are needed.
+
+    Of a corpus on this machine, the files are mapped into memory. Those at an address are copied into the cache, each
+    when its first example is read. The places and lengths of the examples, 24 bytes for each pair, are in memory.
+
+    Args:
+        shards: The shards that have examples.
+        names: Names of the sides.
+        tokenizer: The vocabulary that the examples are encoded with.
+        digest: Hash of the texts and settings.
+    """
+
+    shards: list[RecordFile] = field(repr=False)
+    names: tuple[str, ...]
+    tokenizer: Vocabulary = field(repr=False)
+    digest: str
+
+    @classmethod
+    def open(cls, folder: str | os.PathLike) -> "PreparedCorpus":
+        """Opens a prepared corpus.
+
+        Args:
+            folder: Path, or address that fsspec knows, such as "s3://bucket/prepared".
+
+        Raises:
+            ValueError: If the corpus is incomplete, or a file is missing or altered.
+        """
+        try:
+            content = read_bytes(join(folder, FACTS))
+            facts = json.loads(content)
+            names, listed = tuple(facts["names"]), facts["shards"]
+        except FileNotFoundError:
+            raise ValueError(
+                f"{folder} holds no complete prepared corpus (no {FACTS}). Run the preparation again."
+            ) from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(
+                f"{join(folder, FACTS)} does not describe a prepared corpus: {error}. Prepare the corpus again."
+            ) from error
+        model = _read(folder, VOCABULARY)
+        tokenizer = read_vocabulary(model)
+        if tokenizer.digest != facts["tokenizer"]:
+            raise ValueError(
+                f"{join(folder, VOCABULARY)} is not the vocabulary that the corpus was encoded with. Restore it."
+            )
+        shards = [_open_shard(folder, shard) for shard in listed]
+        return cls(shards, names, tokenizer, hashlib.sha256(content).hexdigest())
+
+    def __len__(self):
+        return int(self._ends[-1])
+
+    @functools.cached_property
+    def _ends(self):
+        """Numbers of the examples behind each shard, `[1 + shards]`, from 0."""
+        return np.cumsum([0, *map(len, self.shards)])
+
+    @functools.cached_property
+    def _lengths(self):
+        found = [[shard.lengths[name] for shard in self.shards] for name in self.names]
+        return [np.concatenate(parts) for parts in found]
+
+    def lengths(self) -> list[np.ndarray]:
+        """Returns the number of positions `[rows]` of each side, end token included."""
+        return [lengths + 1 for lengths in self._lengths]
+
+    def gather(self, rows: np.ndarray, widths: list[int], fill: int) -> dict[str, np.ndarray]:
+        """Returns the chosen rows as `zoo.corpora.encoded_corpus.EncodedCorpus` does."""
+        sides = self.token_rows(rows)
+        return EncodedCorpus(*sides).gather(np.arange(len(rows)), widths, fill)
+
+    def token_rows(self, rows: np.ndarray) -> list[TokenRows]:
+        """Returns the ids of the chosen rows, for each side."""
+        rows = np.asarray(rows)
+        owners = np.searchsorted(self._ends, rows, "right") - 1
+        contents = [b""] * len(rows)
+        for owner in np.unique(owners):
+            (chosen,) = np.nonzero(owners == owner)
+            for place, content in zip(chosen, self.shards[owner].contents(rows[chosen] - self._ends[owner])):
+                contents[place] = content
+        return [TokenRows.of(side) for side in decode_examples(contents, self.names)]
+
+
+def _open_shard(folder, shard):
+    name = shard["name"]
+    index = _read(folder, f"{name}.index")
+    if hashlib.sha256(index).hexdigest() != shard["index_sha256"]:
+        raise ValueError(f"{join(folder, name)}.index was altered after it was written. Prepare the corpus again.")
+    path = join(folder, f"{name}.tfrecord")
+    if not exists(path):
+        raise ValueError(f"{path} is missing. Restore it, or prepare the corpus again.")
+    return RecordFile(index, functools.partial(local_copy, path), path)
+
+
+def _read(folder, name):
+    try:
+        return read_bytes(join(folder, name))
+    except FileNotFoundError:
+        raise ValueError(f"{join(folder, name)} is missing. Restore it, or prepare the corpus again.") from None

@@ -1,0 +1,1 @@
+"""Preparation of large corpora on Apache Beam: reading, cleaning, encoding, and sharded files for training."""
