@@ -4,6 +4,7 @@ from faults import Fault
 
 CONFIG_TESTS = "tests/zoo/test_config.py"
 BATCHING_TESTS = "tests/zoo/corpora/test_batching.py"
+MESH_TESTS = "tests/zoo/distribution/test_mesh.py"
 FORMAT_TESTS = "tests/zoo/storage/test_formats.py tests/zoo/storage/test_checkpoints.py"
 TRAINER_TESTS = "tests/zoo/training/test_trainer.py"
 T5_TESTS = "tests/zoo/conversion/test_from_t5.py"
@@ -60,6 +61,8 @@ ZOO = [
         "",
         "tests/zoo/corpora/test_labelled_corpus.py",
     ),
+    Fault("zoo/distribution/mesh.py", "return layout if divides else", "return layout if True else", MESH_TESTS),
+    Fault("zoo/distribution/mesh.py", "axes[max(free, key=lambda i: variable.shape[i])] = DATA", "pass", MESH_TESTS),
     Fault(
         "zoo/models/seq2seq.py",
         "self.encoder(self.embed(source), mask=masks.padding_mask(source, PAD_ID))",

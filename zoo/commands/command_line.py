@@ -185,19 +185,24 @@ def check_writable(path: str | None) -> None:
         raise FileNotFoundError(f"Expected a file in an existing folder. Received: {path}. Create its folder first.")
 
 
-def make_strategy(name: str | None, cross_device_ops: str | None = None) -> Any:
+def make_strategy(name: str | None, cross_device_ops: str | None = None, model_devices: int = 1) -> Any:
     """Returns the `tf.distribute` strategy of `--strategy`; None without one, and on JAX, where Keras stores it.
 
     Must be called before the first computation.
 
     Raises:
-        ValueError: If the backend has no such strategy, or the strategy no choice of cross-device operations.
+        ValueError: If the backend has no such strategy, or the strategy no such choice.
     """
-    if name is None and cross_device_ops is None:
+    if name is None and cross_device_ops is None and model_devices == 1:
         return None
     import keras
 
     backend = keras.backend.backend()
+    if model_devices != 1 and (name is None or backend != "jax"):
+        raise ValueError(
+            "--model-devices is for --strategy mirrored on JAX. Received: "
+            f"--strategy {name or 'not given'} on {backend}. Set KERAS_BACKEND=jax, or omit it."
+        )
     if cross_device_ops is not None and (name, backend) != ("mirrored", "tensorflow"):
         raise ValueError(
             "--cross-device-ops is for --strategy mirrored on TensorFlow. Received: "
@@ -211,9 +216,9 @@ def make_strategy(name: str | None, cross_device_ops: str | None = None) -> Any:
         return on_tensorflow.mirrored_strategy(cross_device_ops)
     if backend == "jax":
         from zoo.distribution.cluster import read_cluster
-        from zoo.distribution.on_jax import set_data_parallel
+        from zoo.distribution.on_jax import set_parallel
 
-        return set_data_parallel(read_cluster() if name == "workers" else None)
+        return set_parallel(read_cluster() if name == "workers" else None, model_devices)
     raise ValueError(
         f"--strategy {name} needs the backend TensorFlow or JAX. Received: KERAS_BACKEND={backend}. Unset it, or omit "
         "--strategy."

@@ -83,7 +83,6 @@ def run_prepare(options: argparse.Namespace, patterns: Sequence[str], names: tup
 @contextlib.contextmanager
 def _shard_bar() -> Iterator[Any]:
     """Shows how many shards are written, and the time; gives the function that takes both numbers."""
-    console = rich.console.Console(file=os.fdopen(os.dup(2), "w"))  # Also while what workers print is discarded.
     columns = (
         rich.progress.SpinnerColumn(),
         rich.progress.TextColumn("{task.description}"),
@@ -91,7 +90,9 @@ def _shard_bar() -> Iterator[Any]:
         rich.progress.TextColumn("shards"),
         rich.progress.TimeElapsedColumn(),
     )
-    shown = console.is_terminal
-    with rich.progress.Progress(*columns, console=console, transient=True, disable=not shown) as bar:
-        task = bar.add_task("reading, cleaning, encoding", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with os.fdopen(os.dup(2), "w") as errors:  # Shown also while what workers print is discarded.
+        console = rich.console.Console(file=errors)
+        shown = console.is_terminal
+        with rich.progress.Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+            task = bar.add_task("reading, cleaning, encoding", total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)

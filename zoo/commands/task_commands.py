@@ -132,7 +132,7 @@ class TaskCommands:
         from zoo.text.vocabularies import load_vocabulary
 
         train, dev = self.corpora(options)
-        strategy = command_line.make_strategy(options.strategy, options.cross_device_ops)
+        strategy = command_line.make_strategy(options.strategy, options.cross_device_ops, options.model_devices)
         report = log if current_workers(strategy).chief else lambda text: None
         card = {"command": given_command(self.task), **self.card(options)}
         if options.card:
@@ -234,13 +234,13 @@ class TaskCommands:
         text = "changes a value of the recipe, such as training.steps=500; may be repeated"
         train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
         if self.reads_text:
-            text = "a vocabulary to use; by default that of --initial, or one that is learned from the corpus"
-            train.add_argument("--vocabulary", help=text)
+            train.add_argument("--vocabulary", help="by default that of --initial, or one learned from the corpus")
         train.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
         text = "mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names"
         train.add_argument("--strategy", choices=["mirrored", "workers"], help=text)
         text = "how GPUs add gradients; where `doctor` reports wrong sums or no answer, try one-device"
         train.add_argument("--cross-device-ops", choices=["nccl", "hierarchical", "one-device"], help=text)
+        train.add_argument("--model-devices", type=int, default=1, help="devices that share each weight, on JAX")
         train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
         train.add_argument("--output", required=True, help="folder of the run; an interrupted run resumes")
         self.add_train(train)

@@ -18,6 +18,7 @@ from keras_transformer.training import average_arrays, prepare_replicas
 from zoo.config import PAD_ID, TrainingConfig
 from zoo.corpora.encoded_corpus import teacher_forced
 from zoo.distribution.current import current_workers
+from zoo.distribution.mesh import shard_optimizer
 from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_atomically
 from zoo.training.advice import stagnant_score
 from zoo.training.evaluations import Evaluations, UpdateMean
@@ -91,6 +92,8 @@ class Trainer:
             # Bypasses Keras's tracking of attributes, as `compile` does.
             object.__setattr__(model, "_loss_tracker", self.loss)
             model.optimizer.build(model.trainable_variables)
+        if keras.backend.backend() == "jax":
+            shard_optimizer(model.optimizer)
         self._restore()
 
     @property

@@ -206,7 +206,7 @@ def test_files_that_cannot_be_written_are_found_before_the_work(monkeypatch, cap
         assert "Expected a file in an existing folder" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("command", "resumes"), [("train", True), ("prepare", False), ("translate", False)])
+@pytest.mark.parametrize(("command", "resumes"), [("train", True), ("distill", True), ("translate", False)])
 def test_interrupted_commands_say_whether_they_resume(command, resumes, monkeypatch, capsys):
     def interrupt(*arguments):
         raise KeyboardInterrupt
@@ -215,7 +215,7 @@ def test_interrupted_commands_say_whether_they_resume(command, resumes, monkeypa
     monkeypatch.setattr(zoo, "load", interrupt)
     arguments = {
         "train": ["--data", "x", "--dev-data", "x", "--output", "x"],
-        "prepare": ["--data", "x", "--vocabulary", "x", "--output", "x"],
+        "distill": ["--data", "x", "--output", "x"],
         "translate": ["--text", "x"],
     }[command]
     assert TranslationCommands().main([command, *arguments]) == 130

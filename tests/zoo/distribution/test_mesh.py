@@ -1,0 +1,96 @@
+"""On a mesh of logical devices each has its part of a model, and training gives the weights of one device."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+from mesh_checks import check
+
+ROOT = pathlib.Path(__file__).parents[3]
+CODE = """
+import keras
+import numpy as np
+from zoo.config import ModelConfig
+from zoo.distribution.mesh import MeshParallel, bytes_per_device, shard_optimizer
+from zoo.models.seq2seq import Seq2Seq
+
+def build():
+    keras.utils.set_random_seed(1)
+    model = Seq2Seq(ModelConfig(
+        vocabulary_size=302, num_encoder_layers=1, num_decoder_layers=1, hidden_dim=64, num_heads=8,
+        intermediate_dim=128,
+    ))
+    model.build()
+    optimizer = keras.optimizers.Adam()
+    optimizer.build(model.trainable_variables)
+    return model, optimizer
+
+one, _ = build()
+devices = keras.distribution.list_devices()
+for wrong in (3, 0, 16):
+    try:
+        MeshParallel(devices, wrong)
+        raise SystemExit("accepted")
+    except ValueError as error:
+        assert f"8. Received: {wrong}." in str(error), error
+keras.distribution.set_distribution(MeshParallel(devices, 4))
+model, optimizer = build()
+before = [np.asarray(variable) for variable in optimizer.variables]
+shard_optimizer(optimizer)
+divided = 0
+for weight, same in zip(model.weights, one.weights, strict=True):
+    np.testing.assert_array_equal(np.asarray(weight), np.asarray(same))
+    (size,) = {*bytes_per_device([weight]).values()}
+    whole = np.asarray(weight).nbytes
+    product = weight.path.endswith("dense/kernel")
+    assert size == (whole // 4 if product else size) and size in (whole, whole // 4), weight.path
+    assert product or not weight.path.endswith("embedding/embeddings") or size == whole  # 302 is odd for four.
+    divided += product
+assert divided == 16
+for variable, value in zip(optimizer.variables, before):
+    np.testing.assert_array_equal(np.asarray(variable), value)
+    (size,) = {*bytes_per_device([variable]).values()}
+    if "kernel" in variable.path:
+        assert size == value.nbytes // 8, variable.path
+    if "gamma" in variable.path:
+        assert size == value.nbytes // 2, variable.path
+print("done")
+"""
+
+
+def run_on_devices(code):
+    own = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
+    own |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "PYTHONPATH": str(ROOT)}
+    return subprocess.run([sys.executable, "-c", code], env={**os.environ, **own}, capture_output=True, text=True)
+
+
+def test_each_device_has_its_part_of_weights_and_moments():
+    pytest.importorskip("jax", reason="jax is not installed")
+    result = run_on_devices(CODE)
+    assert result.stdout.endswith("done\n"), result.stdout + result.stderr
+
+
+@pytest.mark.slow
+def test_training_on_meshes_equals_that_of_one_device(tmp_path):
+    """`python tests/long/mesh_checks.py` trains on more meshes."""
+    pytest.importorskip("jax", reason="jax is not installed")
+    check(tmp_path, meshes=[(2, 4)])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model-devices", "2"], "for --strategy mirrored on JAX. Received: --strategy not given on tensorflow"),
+        (["--model-devices", "2", "--strategy", "mirrored"], "Received: --strategy mirrored on tensorflow"),
+    ],
+)
+def test_other_backends_are_told(options, message, tmp_path, capsys):
+    from zoo.translation.__main__ import main
+
+    (tmp_path / "a.tsv").write_text("a\tb\n")
+    data = str(tmp_path / "a.tsv")
+    arguments = ["train", "--data", data, "--dev-data", data, "--output", str(tmp_path / "run"), *options]
+    assert main(arguments) == 2
+    assert message in capsys.readouterr().err
