@@ -17,6 +17,7 @@ _SCRIPT = 0.7  # Least share of letters of the script of the language.
 _SHORT = 15  # Characters; the shorter side of short pairs may be relatively long.
 _IDENTIFIED = 25  # Characters from which on languages are identified.
 _LIKELIER = 4  # Times; an identified language must be that much more probable than the expected one.
+_MARKS, _NUMBER = re.compile(r"[\W_]+"), re.compile(r"\d+")
 _SCRIPTS = {
     "ARABIC": ("ar", "fa", "ps", "ug", "ur"),
     "ARMENIAN": ("hy",),
@@ -105,27 +106,31 @@ def default_rules(num_sides: int, languages: Sequence[str]) -> tuple[str, ...]:
 
 def text_key(text: str) -> bytes:
     """Returns a hash of what is left of a text without case, spaces, marks, and the values of its numbers."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return _hash(re.sub(r"\d+", "0", "".join(filter(str.isalnum, folded))) or folded)
+    return _hash(_plain(text))
 
 
-def example_key(sides: Sides) -> bytes:
-    """Returns a hash that is the same for examples that are nearly the same."""
-    return _hash(b"".join(map(text_key, sides)))
+def example_key(sides: Sides, near: bool) -> bytes:
+    """Returns a hash that is the same for the same examples or, with `near`, for those that are nearly the same."""
+    return _hash("\0".join(map(_plain, sides) if near else sides))
 
 
-def _hash(content):
-    content = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-    return hashlib.blake2b(content, digest_size=12).digest()
+def _plain(text):
+    folded = (text if text.isascii() else unicodedata.normalize("NFKC", text)).casefold()
+    return _NUMBER.sub("0", _MARKS.sub("", folded)) or folded
+
+
+def _hash(text):
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 def _is_garbled(rules, sides):
     """Whether a character shows that a text was decoded wrongly, or it has characters that are no text."""
     from ftfy.badness import is_bad
 
-    return any(is_bad(text) or any(map(_is_no_text, text)) for text in sides)
+    return any(any(map(_is_no_text, {*text})) or is_bad(text) for text in sides)
 
 
+@functools.lru_cache(maxsize=1 << 16)
 def _is_no_text(character):
     return character == "\ufffd" or (character != "\t" and unicodedata.category(character) in ("Cc", "Co", "Cn"))
 
@@ -136,9 +141,14 @@ def _is_too_long(rules, sides):
 
 def _lacks_letters(rules, sides):
     """Whether a side is mostly numbers and marks."""
-    return any(sum(map(_is_letter, text)) < _LETTERS * len("".join(text.split())) for text in sides)
+    return any(_count_letters(text) < _LETTERS * len("".join(text.split())) for text in sides)
 
 
+def _count_letters(text):
+    return sum(map(str.isalpha if text.isascii() else _is_letter, text))
+
+
+@functools.lru_cache(maxsize=1 << 16)
 def _is_letter(character):
     return unicodedata.category(character)[0] in "LM"  # Indic vowels are marks.
 
@@ -158,6 +168,8 @@ def _has_other_script(rules, sides):
 
 
 def _script_share(text, scripts):
+    if text.isascii() and "LATIN" in scripts:
+        return 1.0
     letters = [*filter(str.isalpha, text)]
     return sum(_script(letter) in scripts for letter in letters) / len(letters) if letters else 1.0
 
@@ -181,8 +193,8 @@ def _has_other_language(rules, sides):
 def _is_other_language(text, code):
     if len(text) < _IDENTIFIED:
         return False
-    found = dict(_identifier().rank(text))
-    return max(found.values()) > _LIKELIER * found[code]
+    found, probability = _identifier().classify(text)
+    return found != code and probability > _LIKELIER * dict(_identifier().rank(text))[code]
 
 
 @functools.cache
@@ -224,7 +236,7 @@ class Duplicates:
         """Returns the name of the rule that an example breaks, and remembers it otherwise."""
         if not (self._exact or self._near):
             return None
-        exact, near = _hash("\0".join(sides)), example_key(sides)
+        exact, near = example_key(sides, near=False), self._near and example_key(sides, near=True)
         if self._exact and exact in self._seen:
             return "duplicate"
         if self._near and (near, "near") in self._seen:

@@ -78,7 +78,7 @@ class Clean(apache_beam.DoFn):
         self._settings = settings
 
     def process(self, part):
-        counts = Counts()
+        counts, rules = Counts(), self._settings.rules
         try:
             for line, cells in part.rows():
                 counts.add(LINES, part.number, line)
@@ -87,7 +87,8 @@ class Clean(apache_beam.DoFn):
                 if broken:
                     counts.add(broken, part.number, line)
                 else:
-                    key = int.from_bytes(example_key(sides)[:8], "big")  # Duplicates meet in one shard.
+                    # Duplicates meet in one shard.
+                    key = int.from_bytes(example_key(sides, "near_duplicate" in rules.names)[:8], "big")
                     yield key % self._settings.num_shards, (part.number, line, sides)
         except (ValueError, OSError) as error:
             yield apache_beam.pvalue.TaggedOutput(NOTES, {"error": str(error)})
