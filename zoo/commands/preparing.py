@@ -9,7 +9,8 @@ from typing import Any
 
 import rich.progress
 
-from zoo.commands.command_line import log
+from zoo.commands.command_line import CORPUS, given_arguments, log
+from zoo.corpora.plain_texts import text_pattern
 from zoo.corpora.reading import read_lines
 from zoo.extras import require
 
@@ -42,12 +43,18 @@ def add_prepare(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", required=True, help=text)
 
 
+def run_prepare_texts(options: argparse.Namespace) -> None:
+    """Runs the command of a task on plain texts."""
+    patterns, corpus = text_pattern(**given_arguments(options, CORPUS))
+    run_prepare(options, patterns, ("text",), **corpus)
+
+
 def run_prepare(options: argparse.Namespace, patterns: Sequence[str], names: tuple[str, ...], **corpus: Any) -> None:
     """Runs the command; `patterns` and `corpus` are arguments of `zoo.preparation.inputs.open_inputs`."""
     require("Preparing a corpus", "apache_beam", "google_crc32c")
     logging.disable(logging.WARNING)  # Beam tells of packages that are not needed here.
     from zoo.preparation.inputs import open_inputs
-    from zoo.preparation.pipeline import prepare
+    from zoo.preparation.pipeline import make_options, prepare
     from zoo.preparation.rules import Rules, default_rules, text_key
     from zoo.text.vocabularies import load_vocabulary
 
@@ -62,6 +69,8 @@ def run_prepare(options: argparse.Namespace, patterns: Sequence[str], names: tup
         held_out,
     )
     tokenizer = load_vocabulary(options.vocabulary)
+    others = [f"--{option}" for option in options.runner_option]
+    pipeline = make_options(options.runner, options.processes or os.cpu_count() or 1, others)
     with _shard_bar() as progress:
         summary = prepare(
             open_inputs(*patterns, **corpus),
@@ -72,9 +81,7 @@ def run_prepare(options: argparse.Namespace, patterns: Sequence[str], names: tup
             max_tokens=options.max_tokens,
             num_shards=options.shards,
             seed=options.seed,
-            processes=options.processes or os.cpu_count() or 1,
-            runner=options.runner,
-            runner_options=[f"--{option}" for option in options.runner_option],
+            options=pipeline,
             progress=progress,
         )
     log(f"{summary}\nwritten: {options.output}")

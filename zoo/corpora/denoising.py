@@ -5,7 +5,7 @@ workers see the same.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from zoo.config import END_ID
 from zoo.corpora.batching import Corpus
 from zoo.corpora.encoded_corpus import EncodedCorpus
+from zoo.corpora.prepared_corpus import PreparedCorpus, encoded_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.text.sentences import split_sentences
 from zoo.text.tokenizer import Tokenizer
@@ -43,17 +44,26 @@ class EncodedTexts(Corpus):
         return [self.tokens.lengths]
 
 
-def encode_texts(texts: Sequence[str], tokenizer, max_tokens: int, sentences: bool) -> EncodedTexts:
+def encode_texts(texts: Iterable[str] | PreparedCorpus, tokenizer, max_tokens: int, sentences: bool) -> EncodedTexts:
     """Encodes texts as rows of at most `max_tokens` tokens, an end token included; long texts get several rows.
 
     Args:
-        texts: List of texts.
+        texts: Texts, or a prepared corpus, whose sentences are not known any more.
         tokenizer: A vocabulary, with subword dropout or without.
         max_tokens: Above 1.
         sentences: Whether to find the sentences; otherwise each row counts as one.
+
+    Raises:
+        ValueError: If the sentences of a prepared corpus are to be found.
     """
-    parts = [split_sentences(text) if sentences else [text] for text in texts]
-    encoded, room = iter(tokenizer.encode([*itertools.chain.from_iterable(parts)])), max_tokens - 1
+    if not sentences:
+        parts = [[""]] * len(encoded := encoded_rows(texts, tokenizer))
+    elif isinstance(texts, PreparedCorpus):
+        raise ValueError("`permute_sentences` needs texts. Received: a prepared corpus. Leave one of both out.")
+    else:
+        parts = [*map(split_sentences, texts)]
+        encoded = tokenizer.encode([*itertools.chain.from_iterable(parts)])
+    encoded, room = iter(encoded), max_tokens - 1
     rows, begins = [], []
     for sentence_texts in parts:
         ids = [*itertools.islice(encoded, len(sentence_texts))]

@@ -6,6 +6,26 @@ from zoo.corpora.byte_lines import PathLike
 from zoo.corpora.reading import LineRows, Reader, open_rows, text_features
 
 
+def text_pattern(
+    data: str,
+    *,
+    columns: Sequence[int] | None = None,
+    features: Sequence[str] | None = None,
+    split: str = "train",
+) -> tuple[list[str], dict]:
+    """Returns the arguments of `zoo.preparation.inputs.open_inputs` for one text of each row, given as to `open_texts`.
+
+    The name may be a pattern of several files, on any file system of Apache Beam.
+    """
+    if any(len(names or [0]) != 1 for names in (columns, features)):
+        raise ValueError(
+            f"One column or feature is prepared at a time. Received: columns={columns}, features={features}. Pass one."
+        )
+    if columns is None and features is None and not data.startswith("tfds:"):
+        return [data], {}
+    return [data], {"columns": columns or [0], "features": features, "split": split}
+
+
 class TextReader(Reader):
     """Reads the texts of rows; empty ones are left out.
 

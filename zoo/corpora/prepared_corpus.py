@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -110,6 +111,39 @@ class PreparedCorpus(Corpus):
             for place, content in zip(chosen, self.shards[owner].contents(rows[chosen] - self._ends[owner])):
                 contents[place] = content
         return [TokenRows.of(side) for side in decode_examples(contents, self.names)]
+
+
+def encoded_rows(train: Any, tokenizer: Vocabulary) -> list:
+    """Returns the ids of each text of a corpus: encoded now, or before in a prepared one."""
+    if not isinstance(train, PreparedCorpus):
+        return tokenizer.encode([*train])
+    (rows,) = train.token_rows(np.arange(len(train)))
+    return [rows.row(number).tolist() for number in range(len(train))]
+
+
+def prepared_vocabulary(train: Any, tokenizer: Vocabulary | None) -> Vocabulary | None:
+    """Returns the vocabulary of a prepared corpus, or the given one of another corpus.
+
+    Raises:
+        ValueError: If the given vocabulary is not that of the prepared corpus.
+    """
+    if not isinstance(train, PreparedCorpus):
+        return tokenizer
+    if tokenizer is not None and tokenizer.digest != train.tokenizer.digest:
+        raise ValueError(
+            f"A prepared corpus is used with its own vocabulary, {train.tokenizer.digest[:8]}. Received: another "
+            f"vocabulary, {tokenizer.digest[:8]}. Leave it out."
+        )
+    return train.tokenizer
+
+
+def check_sides(train: Any, names: tuple[str, ...]) -> None:
+    """Raises `ValueError` if a prepared corpus has other sides than a task reads."""
+    if isinstance(train, PreparedCorpus) and train.names != names:
+        raise ValueError(
+            f"The prepared corpus must have {' and '.join(names)}. Received: {' and '.join(train.names)}. Prepare it "
+            "by the command of this task."
+        )
 
 
 def _open_shard(folder, shard):

@@ -1,11 +1,13 @@
-"""Command line: `python -m zoo.language_modelling train | evaluate | generate | export`."""
+"""Command line: `python -m zoo.language_modelling train | evaluate | generate | export | prepare`."""
 
 import json
 import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, given_arguments, log, progress_bar
+from zoo.commands.preparing import add_prepare, run_prepare_texts
 from zoo.commands.task_commands import TaskCommands
+from zoo.corpora.prepared_corpus import PreparedCorpus, is_prepared
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
 from zoo.language_modelling.data import UNITS, open_documents
@@ -26,6 +28,19 @@ class LanguageModellingCommands(TaskCommands):
         default = "as --documents" if prefix else "file by default"
         text = f"what a document is, {default}; a paragraph is what stands between blank lines"
         group.add_argument(f"--{prefix}documents", choices=UNITS, help=text)
+
+    def add_commands(self, commands):
+        super().add_commands(commands)
+        prepare = self.add_command(commands, "prepare", self.run_prepare, backend=False)
+        command_line.add_corpus(prepare, "", "text file, each line a document", "a TSV or .csv file", "its text")
+        add_prepare(prepare)
+
+    def train_data(self, options):
+        return PreparedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
+
+    def run_prepare(self, options) -> None:
+        """Cleans and encodes documents, one a line, of any size, once, for training runs, on Apache Beam."""
+        run_prepare_texts(options)
 
     def read(self, options, prefix=""):
         names = (*command_line.CORPUS, "documents")

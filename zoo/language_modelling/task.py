@@ -8,6 +8,7 @@ import numpy as np
 from zoo.config import LanguageModelConfig
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
 from zoo.corpora.labelled_corpus import NO_LABEL
+from zoo.corpora.prepared_corpus import PreparedCorpus, check_sides, encoded_rows, prepared_vocabulary
 from zoo.language_modelling.predictor import TextGenerator, frame, pack
 from zoo.language_modelling.scoring import bits_per_character
 from zoo.reports.outcomes import Outcomes, Shown
@@ -39,7 +40,9 @@ class LanguageModelling(Task):
             )
 
     def read(self, recipe, train, dev, log):
-        texts, count = [*dev], sum(1 for _ in train)
+        check_sides(train, ("text",))
+        prepared = isinstance(train, PreparedCorpus)
+        texts, count = [*dev], len(train) if prepared else sum(1 for _ in train)
         if not (texts and count):
             raise ValueError(
                 "There must be training texts, and dev texts to select the best checkpoint. Received: none in one of "
@@ -47,7 +50,8 @@ class LanguageModelling(Task):
             )
         for corpus, name in ((train, "train"), (dev, "dev")):
             inspect_reader(corpus, name, log)
-        warn_of_overlap(train, texts, log)
+        if not prepared:
+            warn_of_overlap(train, texts, log)
         arguments = {"documents": count > 1}
 
         def lines():
@@ -56,6 +60,7 @@ class LanguageModelling(Task):
         return TrainingData(train, texts, lines, arguments=arguments, vocabulary={"whole_texts": True})
 
     def given_vocabulary(self, train, tokenizer):
+        tokenizer = prepared_vocabulary(train, tokenizer)
         if tokenizer is not None and not getattr(tokenizer, "whole_texts", False):
             raise ValueError(
                 "The vocabulary of a language model must encode texts as they are, with all spaces. Received: one that "
@@ -69,7 +74,7 @@ class LanguageModelling(Task):
 
     def encode(self, run, tokenizer):
         framed = run.data.arguments["documents"]
-        rows = frame(tokenizer.encode([*run.data.train]), framed)
+        rows = frame(encoded_rows(run.data.train, tokenizer), framed)
         corpus = pack(rows, run.max_tokens, framed, run.settings.seed)
         run.log(f"train: {len(rows):,} documents, {len(corpus.ids):,} tokens")
         unseen = np.setdiff1d(np.arange(NUM_SPECIAL_IDS, run.config.vocabulary_size), corpus.ids).tolist()

@@ -38,9 +38,7 @@ def prepare(
     max_tokens: int = 0,
     num_shards: int = 0,
     seed: int = 0,
-    processes: int = 1,
-    runner: str = "DirectRunner",
-    runner_options: Sequence[str] = (),
+    options: PipelineOptions | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> "Summary":
     """Cleans and encodes a corpus, and writes it as shards for training.
@@ -51,10 +49,7 @@ def prepare(
         folder: New folder, on any file system of Beam, or that of an interrupted preparation, which starts again.
         names, rules, max_tokens, seed: As for `Settings`.
         num_shards: Number of shards; 0 for one for every 32 MB of the inputs.
-        processes: Number of processes of the `DirectRunner`; other runners have options of their own.
-        runner: Name of a Beam runner: "DirectRunner", "PortableRunner", "FlinkRunner", "SparkRunner", "DaskRunner",
-            "DataflowRunner".
-        runner_options: Options of the runner, as on a command line of Beam.
+        options: What `make_options` returned; by default the pipeline runs in this process.
         progress: Called with the number of shards that are written, and of all.
 
     Raises:
@@ -65,15 +60,13 @@ def prepare(
     rules.check(len(names))
     folder, total = os.fspath(folder).rstrip("/"), sum(sum(item.sizes) for item in inputs)
     settings = Settings(names, rules, max_tokens, num_shards or max(1, -(-total // _SHARD_BYTES)), seed)
-    if min(settings.num_shards, processes) < 1 or max_tokens < 0:
+    if settings.num_shards < 1 or max_tokens < 0:
         raise ValueError(
-            "`num_shards` and `max_tokens` must not be negative, and `processes` must be at least 1. "
-            f"Received: {num_shards}, {max_tokens} and {processes}."
+            f"`num_shards` and `max_tokens` must not be negative. Received: {num_shards} and {max_tokens}."
         )
     with _new_corpus(folder, tokenizer):
-        options = _options(runner, processes, runner_options)
         with _watched(folder, settings.num_shards, progress):
-            _run(inputs, settings, folder, options)
+            _run(inputs, settings, folder, options or make_options())
         return _finish(folder, settings, tokenizer, len(inputs))
 
 
@@ -129,11 +122,25 @@ def _new_corpus(folder, tokenizer) -> Iterator[None]:
         yield
 
 
-def _options(runner, processes, others):
+def make_options(runner: str = "DirectRunner", processes: int = 1, others: Sequence[str] = ()) -> PipelineOptions:
+    """Makes the options of a pipeline, which from now on are also those of Beam's file systems.
+
+    Args:
+        runner: Name of a Beam runner, such as "PortableRunner", "FlinkRunner" or "DataflowRunner".
+        processes: Number of processes of the `DirectRunner`; other runners have options of their own.
+        others: Options of the runner and of file systems, as on a command line of Beam.
+
+    Raises:
+        ValueError: If `processes` is less than 1.
+    """
+    if processes < 1:
+        raise ValueError(f"`processes` must be at least 1. Received: {processes}.")
     options = [f"--runner={runner}", "--default_sdk_harness_log_level=ERROR", *others]
     if runner == "DirectRunner" and processes > 1:
         options += ["--direct_running_mode=multi_processing", f"--direct_num_workers={processes}"]
-    return PipelineOptions(options)
+    made = PipelineOptions(options)
+    FileSystems.set_options(made)
+    return made
 
 
 def _run(inputs, settings, folder, options):

@@ -1,9 +1,11 @@
-"""Command line: `python -m zoo.pretraining train | evaluate | embed | fill | export`."""
+"""Command line: `python -m zoo.pretraining train | evaluate | embed | export | prepare | fill`."""
 
 from zoo.commands import command_line
+from zoo.commands.preparing import add_prepare, run_prepare_texts
 from zoo.commands.task_commands import TaskCommands
 from zoo.config import change_recipe
 from zoo.corpora.plain_texts import open_texts
+from zoo.corpora.prepared_corpus import PreparedCorpus, is_prepared
 from zoo.distribution.exiting import exit_command
 from zoo.pretraining.recipes import OBJECTIVES, RECIPES
 from zoo.text.terminal import join_lines
@@ -15,6 +17,9 @@ class PretrainingCommands(TaskCommands):
 
     def add_commands(self, commands):
         super().add_commands(commands)
+        prepare = self.add_command(commands, "prepare", self.run_prepare, backend=False)
+        self.add_corpus(prepare)
+        add_prepare(prepare)
         fill = self.add_command(commands, "fill", self.run_fill)
         text = "folder or address of a model that was trained with --objective spans or infilling"
         self.add_checkpoint(fill, default=None, required=True, help=text)
@@ -26,6 +31,13 @@ class PretrainingCommands(TaskCommands):
 
     def read(self, options, prefix=""):
         return command_line.with_log(open_texts(**command_line.given_arguments(options, command_line.CORPUS, prefix)))
+
+    def train_data(self, options):
+        return PreparedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
+
+    def run_prepare(self, options) -> None:
+        """Cleans and encodes texts, one a line, of any size, once, for training runs, on Apache Beam."""
+        run_prepare_texts(options)
 
     def add_train(self, command):
         text = "masking trains an encoder, spans or infilling an encoder-decoder; %(default)s by default"

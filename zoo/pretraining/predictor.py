@@ -7,6 +7,7 @@ from keras import ops
 
 from zoo.corpora.batching import length_sorted_chunks
 from zoo.corpora.labelled_corpus import NO_LABEL, LabelledCorpus, frame_rows
+from zoo.corpora.prepared_corpus import encoded_rows
 from zoo.corpora.token_rows import TokenRows
 from zoo.models.masked_language_model import MaskedLanguageModel
 from zoo.serving.sentence_encoder import SentenceEncoder
@@ -63,5 +64,5 @@ class MaskedEncoder(SentenceEncoder):
 def encode_rows(texts, tokenizer: Vocabulary, max_tokens: int) -> TokenRows:
     """Encodes texts as rows of at most `max_tokens` tokens, special tokens included; long texts get several rows."""
     room = max_tokens - 2
-    parts = [[ids[i : i + room]] for ids in tokenizer.encode([*texts]) for i in range(0, len(ids), room)]
+    parts = [[ids[i : i + room]] for ids in encoded_rows(texts, tokenizer) for i in range(0, len(ids), room)]
     return frame_rows(parts, tokenizer.start_id, tokenizer.end_id, max_tokens)[0]

@@ -10,6 +10,7 @@ from zoo.config_values import to_dict
 from zoo.corpora.denoising import DenoisingCorpus, Noise, encode_texts
 from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.labelled_corpus import LabelledCorpus
+from zoo.corpora.prepared_corpus import PreparedCorpus, check_sides, prepared_vocabulary
 from zoo.pretraining.denoiser import Denoiser
 from zoo.pretraining.predictor import MaskedEncoder, encode_rows
 from zoo.reports.outcomes import Outcomes, Shown
@@ -35,7 +36,8 @@ class Pretraining(Task):
     unused = (*Task.unused, "token_dropout")
 
     def read(self, recipe, train, dev, log):
-        texts, count = [*dev], sum(1 for _ in train)
+        check_sides(train, ("text",))
+        texts, count = [*dev], len(train) if isinstance(train, PreparedCorpus) else sum(1 for _ in train)
         for corpus, name in ((train, "train"), (dev, "dev")):
             inspect_reader(corpus, name, log)
         if not (texts and count):
@@ -44,6 +46,9 @@ class Pretraining(Task):
                 "the corpora. Check the files."
             )
         return TrainingData(train, texts, lambda: train)
+
+    def given_vocabulary(self, train, tokenizer):
+        return prepared_vocabulary(train, tokenizer)
 
     def encode(self, run, tokenizer):
         rows, train = encode_rows(run.data.train, tokenizer, run.max_tokens), run.data.train
@@ -123,7 +128,7 @@ class Denoising(Pretraining):
 
     def encode(self, run, tokenizer):
         train, sentences = run.data.train, run.settings.denoising.permute_sentences
-        texts = encode_texts([*train], tokenizer, run.max_tokens, sentences)
+        texts = encode_texts(train, tokenizer, run.max_tokens, sentences)
         run.log(f"train: {len(texts):,} rows of {texts.tokens.ids.size:,} tokens; {getattr(train, 'report', '')}")
         return texts
 

@@ -14,7 +14,7 @@ from zoo.corpora.batching import padding_share, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus
 from zoo.corpora.inspection import inspect_reader, warn_of_overlap
 from zoo.corpora.masked_targets import MaskedTargets
-from zoo.corpora.prepared_corpus import PreparedCorpus
+from zoo.corpora.prepared_corpus import PreparedCorpus, check_sides, prepared_vocabulary
 from zoo.corpora.sampled_corpus import SampledCorpus
 from zoo.reports.outcomes import Outcomes, Shown
 from zoo.storage.checkpoints import Checkpoint
@@ -54,6 +54,7 @@ class Translation(Task):
             )
 
     def read(self, recipe, train, dev, log):
+        check_sides(train, ("source", "target"))
         if isinstance(train, PreparedCorpus):
             check_settings(recipe.training, [*self.scores], ["subword_dropout", "augment", "placeholders"])
         pairs = [*dev]
@@ -77,14 +78,7 @@ class Translation(Task):
         return TrainingData(train, dev, texts, arguments={"known_words": functools.cache(known_words)})
 
     def given_vocabulary(self, train, tokenizer):
-        if not isinstance(train, PreparedCorpus):
-            return tokenizer
-        if tokenizer is not None and tokenizer.digest != train.tokenizer.digest:
-            raise ValueError(
-                f"A prepared corpus is used with its own vocabulary, {train.tokenizer.digest[:8]}. Received: another "
-                f"vocabulary, {tokenizer.digest[:8]}. Leave it out."
-            )
-        return train.tokenizer
+        return prepared_vocabulary(train, tokenizer)
 
     def model_config(self, run):
         config = fine_tuning.copy_config(run.initial, run.config, ModelConfig)

@@ -16,7 +16,7 @@ from zoo.corpora.encoded_corpus import encode_corpus
 from zoo.corpora.prepared_corpus import PreparedCorpus, is_prepared
 from zoo.preparation import line_inputs, pipeline
 from zoo.preparation.inputs import open_inputs
-from zoo.preparation.pipeline import prepare
+from zoo.preparation.pipeline import make_options, prepare
 from zoo.preparation.rules import Rules
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.translation import __main__ as translation
@@ -97,7 +97,7 @@ def test_one_process_and_one_block_give_the_same_bytes(files, tmp_path, monkeypa
 def test_other_runners_give_the_same_bytes(files, tmp_path):
     """Two processes of the DirectRunner, and a job server of its own, to which a portable runner sends the pipeline."""
     run(files, tmp_path / "one")
-    run(files, tmp_path / "two", processes=2)
+    run(files, tmp_path / "two", options=make_options(processes=2))
     with socket.socket() as free:
         free.bind(("localhost", 0))
         port = free.getsockname()[1]
@@ -109,7 +109,7 @@ def test_other_runners_give_the_same_bytes(files, tmp_path):
                     break
             time.sleep(0.1)
         options = [f"--job_endpoint=localhost:{port}", "--environment_type=LOOPBACK"]
-        run(files, tmp_path / "portable", runner="PortableRunner", runner_options=options)
+        run(files, tmp_path / "portable", options=make_options("PortableRunner", others=options))
         server.terminate()
     assert contents(tmp_path / "one") == contents(tmp_path / "two") == contents(tmp_path / "portable")
 
@@ -143,7 +143,6 @@ def test_bad_input_leaves_no_corpus(files, tmp_path):
         (files, {"max_tokens": 1}, "No example is left.*too long"),
         (files, {"max_tokens": -1}, "must not be negative"),
         (files, {"num_shards": -1}, "must not be negative"),
-        (files, {"processes": 0}, "at least 1"),
         (files, {"rules": Rules(("spelling",))}, "spelling"),
     ]
     for number, (paths, options, message) in enumerate(cases):
@@ -153,6 +152,8 @@ def test_bad_input_leaves_no_corpus(files, tmp_path):
         assert not (folder / "corpus.json").exists()
     with pytest.raises(ValueError, match="is not empty and holds no corpus"):
         run(files, tmp_path)
+    with pytest.raises(ValueError, match="`processes` must be at least 1"):
+        make_options(processes=0)
 
 
 def test_batches_are_those_of_the_encoded_text(files, tmp_path):
