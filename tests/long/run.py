@@ -51,6 +51,9 @@ LIBRARY = "tests/ops tests/layers tests/decoding tests/training"
 SHORT_TEXTS = "--texts 20 --long 20000"
 CHECKS = {
     "kills": Check("kill_checks.py", "--kills 50", "--kills 3"),
+    "damages": Check("damage_checks.py", short="--kills 25 --flips 250 --truncations 50"),
+    "soak": Check("soak.py", "--minutes 60", "--minutes 4"),
+    "meshes, JAX": Check("mesh_checks.py", backend="jax"),
     "workers, TensorFlow": Check("worker_checks.py", "--backend tensorflow", corpus="translation/multi30k"),
     "workers, JAX": Check("worker_checks.py", "--backend jax", corpus="translation/multi30k"),
     "shipped scores": Check(
