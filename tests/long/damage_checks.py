@@ -28,10 +28,10 @@ ROOT = pathlib.Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT)]
 
 from zoo.corpora import records  # noqa: E402
-from zoo.corpora.prepared_corpus import FACTS, PreparedCorpus, shard_name  # noqa: E402
+from zoo.corpora.prepared_corpus import FACTS, PreparedCorpus, facts_bytes, shard_name  # noqa: E402
 from zoo.corpora.token_rows import TokenRows  # noqa: E402
 from zoo.preparation.shards import write_file  # noqa: E402
-from zoo.storage.arrays import save_arrays, write_atomically  # noqa: E402
+from zoo.storage.arrays import save_arrays  # noqa: E402
 from zoo.storage.checkpoints import Checkpoint, read_checkpoint, write_checkpoint  # noqa: E402
 from zoo.storage.remote import local_copy  # noqa: E402
 from zoo.text.tokenizer_training import train_tokenizer  # noqa: E402
@@ -60,8 +60,6 @@ class Format(NamedTuple):
 
 def write_corpus(folder):
     """Writes a prepared corpus of two shards."""
-    import json
-
     folder.mkdir()
     shards = []
     for number in range(2):
@@ -75,7 +73,7 @@ def write_corpus(folder):
         shards.append({"name": name, "examples": 20, "index_sha256": hashlib.sha256(index).hexdigest()})
     TOKENIZER.save(folder / "vocabulary.model")
     facts = {"names": ["source", "target"], "tokenizer": TOKENIZER.digest, "shards": shards}
-    write_atomically(folder / FACTS, json.dumps(facts).encode())
+    write_file(str(folder / FACTS), facts_bytes(facts))
 
 
 def read_corpus(folder):

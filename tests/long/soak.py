@@ -64,9 +64,8 @@ def train(folder: pathlib.Path, minutes: float) -> tuple[int, list]:
 
     config = dataclasses.replace(trainer_checks.CONFIG, steps=10**9, evaluate_every=200, average=3)
     trainer = Trainer(trainer_checks.make_real(0.1), config, folder, evaluate)
-    with Usage(folder, max(0.5, 60 * minutes / 100)) as usage:
-        with contextlib.suppress(TimeoutError):
-            trainer.fit(trainer_checks.stream(trainer))
+    with Usage(folder, max(0.5, 60 * minutes / 100)) as usage, contextlib.suppress(TimeoutError):
+        trainer.fit(trainer_checks.stream(trainer))
     return 200 * len(seen), usage.rows
 
 

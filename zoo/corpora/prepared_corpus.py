@@ -24,6 +24,36 @@ def shard_name(number: int, num_shards: int) -> str:
     return f"shard-{number:05d}-of-{num_shards:05d}"
 
 
+def facts_bytes(facts: dict) -> bytes:
+    """Returns the content of the file of facts, with its hash."""
+    return (json.dumps({**facts, "sha256": _facts_digest(facts)}, indent=1) + "\n").encode()
+
+
+def read_facts(folder: str | os.PathLike) -> dict:
+    """Reads the file of facts of a prepared corpus.
+
+    Raises:
+        ValueError: If it is missing, as of a corpus that is incomplete, or altered.
+    """
+    path = join(folder, FACTS)
+    try:
+        facts = json.loads(read_bytes(path))
+        digest = facts.pop("sha256")
+    except FileNotFoundError:
+        raise ValueError(
+            f"{folder} holds no complete prepared corpus (no {FACTS}). Run the preparation again."
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path} does not describe a prepared corpus: {error}. Prepare the corpus again.") from error
+    if digest != _facts_digest(facts):
+        raise ValueError(f"{path} was altered after it was written. Prepare the corpus again.")
+    return facts
+
+
+def _facts_digest(facts):
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
 def is_prepared(path: str | os.PathLike | None) -> bool:
     """Returns whether a path or an address is the folder of a prepared corpus, complete or not."""
     return path is not None and not os.fspath(path).startswith("tfds:") and exists(join(path, VOCABULARY))
@@ -58,26 +88,14 @@ class PreparedCorpus(Corpus):
         Raises:
             ValueError: If the corpus is incomplete, or a file is missing or altered.
         """
-        try:
-            content = read_bytes(join(folder, FACTS))
-            facts = json.loads(content)
-            names, listed = tuple(facts["names"]), facts["shards"]
-        except FileNotFoundError:
-            raise ValueError(
-                f"{folder} holds no complete prepared corpus (no {FACTS}). Run the preparation again."
-            ) from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(
-                f"{join(folder, FACTS)} does not describe a prepared corpus: {error}. Prepare the corpus again."
-            ) from error
-        model = _read(folder, VOCABULARY)
-        tokenizer = read_vocabulary(model)
+        facts = read_facts(folder)
+        tokenizer = read_vocabulary(_read(folder, VOCABULARY))
         if tokenizer.digest != facts["tokenizer"]:
             raise ValueError(
                 f"{join(folder, VOCABULARY)} is not the vocabulary that the corpus was encoded with. Restore it."
             )
-        shards = [_open_shard(folder, shard) for shard in listed]
-        return cls(shards, names, tokenizer, hashlib.sha256(content).hexdigest())
+        shards = [_open_shard(folder, shard) for shard in facts["shards"]]
+        return cls(shards, tuple(facts["names"]), tokenizer, _facts_digest(facts))
 
     def __len__(self):
         return int(self._ends[-1])

@@ -14,7 +14,7 @@ import apache_beam
 from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
 
-from zoo.corpora.prepared_corpus import FACTS, VOCABULARY
+from zoo.corpora.prepared_corpus import FACTS, VOCABULARY, facts_bytes
 from zoo.corpora.reports import LineNotes
 from zoo.preparation.inputs import Input
 from zoo.preparation.rules import Rules
@@ -226,7 +226,7 @@ def _finish(folder, settings, tokenizer, num_inputs):
     summary = Summary(facts)
     if not summary.examples:
         raise ValueError(f"No example is left to train on: {summary}. Use a corpus that has some, or fewer rules.")
-    write_file(FileSystems.join(folder, FACTS), (json.dumps(facts, indent=1) + "\n").encode())
+    write_file(FileSystems.join(folder, FACTS), facts_bytes(facts))
     return summary
 
 

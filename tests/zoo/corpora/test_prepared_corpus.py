@@ -1,7 +1,6 @@
 """A prepared corpus gives its examples from several shards, here or at an address, and tells of any damage."""
 
 import hashlib
-import json
 import os
 
 import numpy as np
@@ -14,7 +13,7 @@ import google_crc32c
 from zoo.corpora import records
 from zoo.corpora.batching import BatchStream, token_batches
 from zoo.corpora.encoded_corpus import EncodedCorpus
-from zoo.corpora.prepared_corpus import FACTS, PreparedCorpus, is_prepared, shard_name
+from zoo.corpora.prepared_corpus import FACTS, PreparedCorpus, facts_bytes, is_prepared, shard_name
 from zoo.corpora.token_rows import TokenRows
 from zoo.text.tokenizer_training import train_tokenizer
 
@@ -41,7 +40,7 @@ def folder(tmp_path):
         shards.append({"name": name, "examples": size, "index_sha256": hashlib.sha256(index).hexdigest()})
     TOKENIZER.save(folder / "vocabulary.model")
     facts = {"names": ["source", "target"], "tokenizer": TOKENIZER.digest, "shards": shards}
-    (folder / FACTS).write_text(json.dumps(facts))
+    (folder / FACTS).write_bytes(facts_bytes(facts))
     return folder
 
 
@@ -96,6 +95,7 @@ def test_an_altered_file_at_an_address_is_refused(folder, monkeypatch, tmp_path)
 
 DAMAGES = {
     "facts": (FACTS, lambda content: content[:-9], "does not describe"),
+    "a fact": (FACTS, lambda content: content.replace(b'"tokenizer"', b'"tokenizes"'), "was altered"),
     "facts of another kind": (FACTS, lambda content: b"[]", "does not describe"),
     "vocabulary": ("vocabulary.model", lambda content: train_tokenizer(["four five"] * 9, 270).model, "vocabulary"),
     "index": (f"{shard_name(1, 3)}.index", lambda content: content[:-1] + b"x", "index was altered"),
