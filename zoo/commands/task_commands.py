@@ -240,7 +240,7 @@ class TaskCommands:
         train.add_argument("--strategy", choices=["mirrored", "workers"], help=text)
         text = "how GPUs add gradients; where `doctor` reports wrong sums or no answer, try one-device"
         train.add_argument("--cross-device-ops", choices=["nccl", "hierarchical", "one-device"], help=text)
-        train.add_argument("--model-devices", type=int, default=1, help="devices that share each weight, on JAX")
+        train.add_argument("--model-devices", type=int, default=1, help="that share a weight, on JAX; 1 by default")
         train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
         train.add_argument("--output", required=True, help="folder of the run; an interrupted run resumes")
         self.add_train(train)
