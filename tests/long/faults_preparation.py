@@ -16,7 +16,7 @@ PREPARATION = [
     Fault("zoo/preparation/rules.py", '{exact, (near, "near")}', "{exact}", RULES),
     Fault("zoo/preparation/line_inputs.py", "count = int(self.first == 0)", "count = 0", INPUTS),
     Fault("zoo/preparation/line_inputs.py", "file.seek(place.byte - 1)", "file.seek(place.byte)", INPUTS),
-    Fault("zoo/preparation/line_inputs.py", "if lines[i] <= first)", "if lines[i] < max(1, first))", INPUTS),
+    Fault("zoo/preparation/line_inputs.py", "first - lines[index])", "0)", INPUTS),
     Fault("zoo/preparation/line_inputs.py", "if None in cells:", "if False:", INPUTS),
     Fault("zoo/preparation/shards.py", "in sorted(examples):", "in examples:", PIPELINE),
     Fault("zoo/preparation/shards.py", ">= settings.max_tokens:", "> settings.max_tokens:", PIPELINE),

@@ -18,6 +18,7 @@ from zoo.preparation import line_inputs, pipeline
 from zoo.preparation.inputs import open_inputs
 from zoo.preparation.pipeline import make_options, prepare
 from zoo.preparation.rules import Rules
+from zoo.preparation.shards import Settings, WriteShard
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.translation import __main__ as translation
 
@@ -91,6 +92,21 @@ def test_one_process_and_one_block_give_the_same_bytes(files, tmp_path, monkeypa
     run(files, tmp_path / "seed", seed=1)
     one, other = contents(tmp_path / "one"), contents(tmp_path / "seed")
     assert one.keys() == other.keys() and one != other
+
+
+def test_a_shard_does_not_depend_on_the_order_of_its_examples(tmp_path):
+    """Runners give them in any order."""
+    examples = [(0, i + 1, pair) for i, pair in enumerate([*PAIRS[:50], *PAIRS[20:30]])]
+    found = []
+    for name, order in (("one", examples), ("other", GENERATOR.sample(examples, len(examples)))):
+        (tmp_path / name).mkdir()
+        TOKENIZER.save(tmp_path / name / "vocabulary.model")
+        settings = Settings(("source", "target"), Rules(("duplicate",)), LONGEST, 1, 0)
+        stage = WriteShard(settings, str(tmp_path / name))
+        stage.setup()
+        found.append([*stage.process((0, order))])
+    assert found[0] == found[1] and found[0][0]["counts"]["duplicate"][1][0] == [0, 51]
+    assert contents(tmp_path / "one") == contents(tmp_path / "other")
 
 
 @pytest.mark.slow
