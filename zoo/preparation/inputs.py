@@ -153,7 +153,8 @@ def _match(pattern):
     """Returns (path, bytes) of the files that a pattern matches, in the order of their names."""
     pattern = os.fspath(pattern)
     try:
-        (found,) = FileSystems.match([pattern])
+        # Beam finds nothing by a relative pattern.
+        (found,) = FileSystems.match([pattern if "://" in pattern else os.path.abspath(pattern)])
     except (BeamIOError, ValueError) as error:
         raise ValueError(f"{pattern} cannot be listed: {error}. Check the address, and the extra for it.") from error
     if not found.metadata_list:

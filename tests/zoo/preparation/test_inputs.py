@@ -64,11 +64,13 @@ def test_gzip_csv_and_parquet_files_are_read(tmp_path):
         all_rows(open_inputs(str(tmp_path / "t.parquet"), columns=(0, 1), features=("en", "fr")))
 
 
-def test_files_of_a_pattern_are_paired_by_name(tmp_path):
+def test_files_of_a_pattern_are_paired_by_name(tmp_path, monkeypatch):
     for name in ("1.en", "2.en", "1.de", "2.de"):
         (tmp_path / name).write_text(f"{name}\n")
     rows = all_rows(open_inputs(str(tmp_path / "*.en"), str(tmp_path / "*.de")))
     assert rows == [(0, 1, (b"1.en", b"1.de")), (1, 1, (b"2.en", b"2.de"))]
+    monkeypatch.chdir(tmp_path)
+    assert all_rows(open_inputs("*.en", "*.de")) == rows
     (tmp_path / "2.de").unlink()
     with pytest.raises(ValueError, match="same number of files.*2 files.*1 files"):
         open_inputs(str(tmp_path / "*.en"), str(tmp_path / "*.de"))
