@@ -13,7 +13,7 @@ PREPARATION = [
     Fault("zoo/preparation/rules.py", "longer > rules.max_ratio", "longer >= rules.max_ratio", RULES),
     Fault("zoo/preparation/rules.py", "len(text) > rules.max_characters", "len(text) >= rules.max_characters", RULES),
     Fault("zoo/preparation/rules.py", "if len(text) < _IDENTIFIED:", "if not text:", RULES),
-    Fault("zoo/preparation/rules.py", '{exact, (near, "near")}', "{exact}", RULES),
+    Fault("zoo/preparation/rules.py", "self._seen[name][1].add(key)", "pass", RULES),
     Fault("zoo/preparation/line_inputs.py", "count = int(self.first == 0)", "count = 0", INPUTS),
     Fault("zoo/preparation/line_inputs.py", "file.seek(place.byte - 1)", "file.seek(place.byte)", INPUTS),
     Fault("zoo/preparation/line_inputs.py", "first - lines[index])", "0)", INPUTS),

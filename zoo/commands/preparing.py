@@ -43,6 +43,13 @@ def add_prepare(command: argparse.ArgumentParser) -> None:
     command.add_argument("--output", required=True, help=text)
 
 
+def prepared_corpus(options: argparse.Namespace) -> Any:
+    """Opens the prepared corpus that `--data` names; None if it is another corpus."""
+    from zoo.corpora.prepared_corpus import PreparedCorpus, is_prepared
+
+    return PreparedCorpus.open(options.data) if is_prepared(options.data) else None
+
+
 def run_prepare_texts(options: argparse.Namespace) -> None:
     """Runs the command of a task on plain texts."""
     patterns, corpus = text_pattern(**given_arguments(options, CORPUS))
@@ -72,7 +79,7 @@ def run_prepare(options: argparse.Namespace, patterns: Sequence[str], names: tup
     others = [f"--{option}" for option in options.runner_option]
     pipeline = make_options(options.runner, options.processes or os.cpu_count() or 1, others)
     with _shard_bar() as progress:
-        summary = prepare(
+        report = prepare(
             open_inputs(*patterns, **corpus),
             tokenizer,
             options.output,
@@ -84,7 +91,7 @@ def run_prepare(options: argparse.Namespace, patterns: Sequence[str], names: tup
             options=pipeline,
             progress=progress,
         )
-    log(f"{summary}\nwritten: {options.output}")
+    log(f"{report}\nwritten: {options.output}")
 
 
 @contextlib.contextmanager

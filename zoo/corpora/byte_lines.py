@@ -6,7 +6,7 @@ import gzip
 import os
 import pathlib
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 PathLike = str | os.PathLike
@@ -52,6 +52,22 @@ def file_lines(file: BinaryIO, name: PathLike) -> Iterator[bytes]:
 def without_end(line: bytes) -> bytes:
     """Removes the line feed of a line, and a carriage return before it."""
     return line.removesuffix(b"\n").removesuffix(b"\r")
+
+
+def unequal_lines(paths: Sequence[PathLike], counts: Sequence[int] = ()) -> str:
+    """Returns the message for parallel files of different numbers of lines, which may be unknown."""
+    files = [f"{path} with {count} lines" for path, count in zip(paths, counts)] or [*map(str, paths)]
+    return (
+        f"Parallel files must have the same number of lines. Received: {', '.join(files)}. Look for a missing line; "
+        "the pairs after it are wrong."
+    )
+
+
+def chosen_cells(cells: list[bytes], columns: Sequence[int]) -> tuple[bytes, ...] | None:
+    """Returns the cells of some columns; empty ones for a blank line, None if columns are missing."""
+    if not any(cell.strip() for cell in cells):
+        return (b"",) * len(columns)
+    return tuple(cells[c] for c in columns) if max(columns) < len(cells) else None
 
 
 def table_cells(lines: Iterable[bytes], commas: bool, name: PathLike) -> Iterator[list[bytes]]:

@@ -56,7 +56,7 @@ def _facts_digest(facts):
 
 def is_prepared(path: str | os.PathLike | None) -> bool:
     """Returns whether a path or an address is the folder of a prepared corpus, complete or not."""
-    return path is not None and not os.fspath(path).startswith("tfds:") and exists(join(path, VOCABULARY))
+    return path is not None and exists(join(path, VOCABULARY))
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ import contextlib
 import os
 import typing
 
-from zoo.corpora.byte_lines import PathLike, existing_path, raw_lines, read_byte_lines, table_cells
+from zoo.corpora.byte_lines import PathLike, chosen_cells, existing_path, raw_lines, read_byte_lines, table_cells
 from zoo.corpora.reports import Report
 from zoo.extras import require
 
@@ -35,10 +35,7 @@ class TableRows:
         with contextlib.closing(read_byte_lines(self._path)) as lines:
             for cells in table_cells(lines, self._commas, self._path):
                 self.num_columns = max(self.num_columns, len(cells))
-                if not any(cell.strip() for cell in cells):
-                    yield (b"",) * len(self.columns)
-                else:
-                    yield tuple(cells[c] for c in self.columns) if max(self.columns) < len(cells) else None
+                yield chosen_cells(cells, self.columns)
 
 
 class LineRows:

@@ -5,9 +5,8 @@ import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, given_arguments, log, progress_bar
-from zoo.commands.preparing import add_prepare, run_prepare_texts
+from zoo.commands.preparing import add_prepare, prepared_corpus, run_prepare_texts
 from zoo.commands.task_commands import TaskCommands
-from zoo.corpora.prepared_corpus import PreparedCorpus, is_prepared
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
 from zoo.language_modelling.data import UNITS, open_documents
@@ -36,7 +35,7 @@ class LanguageModellingCommands(TaskCommands):
         add_prepare(prepare)
 
     def train_data(self, options):
-        return PreparedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
+        return prepared_corpus(options) or self.read(options)
 
     def run_prepare(self, options) -> None:
         """Cleans and encodes documents, one a line, of any size, once, for training runs, on Apache Beam."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
-from zoo.corpora.byte_lines import GZIP, file_lines, table_cells, without_end
+from zoo.corpora.byte_lines import GZIP, chosen_cells, file_lines, table_cells, unequal_lines, without_end
 
 Row = tuple[int, tuple[bytes, ...] | None]  # The number of a line from 1, and its cells; None if some are missing.
 
@@ -54,11 +54,11 @@ class LinePart(typing.NamedTuple):
         sides = [itertools.islice(_lines_from(place), self.count) for place in self.places]
         if self.columns is not None:
             for line, cells in enumerate(table_cells(sides[0], self.commas, self.places[0].path), self.first + 1):
-                yield line, _columns(cells, self.columns)
+                yield line, chosen_cells(cells, self.columns)
             return
         for line, cells in enumerate(itertools.zip_longest(*sides), self.first + 1):
             if None in cells:
-                raise ValueError(_unequal([place.path for place in self.places]))
+                raise ValueError(unequal_lines([place.path for place in self.places]))
             yield line, cells
 
 
@@ -117,7 +117,7 @@ class LineInput(typing.NamedTuple):
             return
         starts = [[*itertools.accumulate((count for _, count in blocks), initial=0)] for blocks in sides]
         if len({lines[-1] for lines in starts}) > 1:
-            raise ValueError(_unequal(self.paths, [lines[-1] for lines in starts]))
+            raise ValueError(unequal_lines(self.paths, [lines[-1] for lines in starts]))
         for first, count in zip(starts[0], (count for _, count in sides[0])):
             places = []
             for path, blocks, lines in zip(self.paths, sides, starts):
@@ -142,17 +142,3 @@ def _lines_from(place):
             file.readline()  # The end of the line before; an empty rest if a line begins at the byte.
             lines = iter(file)
         yield from map(without_end, itertools.islice(lines, place.lines, None))
-
-
-def _columns(cells, columns):
-    if not any(cell.strip() for cell in cells):
-        return (b"",) * len(columns)
-    return tuple(cells[c] for c in columns) if max(columns) < len(cells) else None
-
-
-def _unequal(paths, counts=None):
-    lines = "" if counts is None else f", with {' and '.join(map(str, counts))} lines"
-    return (
-        f"Parallel files must have the same number of lines. Received: {' and '.join(paths)}{lines}. Look for a "
-        "missing line; the pairs after it are wrong."
-    )

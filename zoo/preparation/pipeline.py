@@ -6,7 +6,6 @@ import json
 import logging
 import os
 import pathlib
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -15,12 +14,13 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.options.pipeline_options import DirectOptions, PipelineOptions
 
 from zoo.corpora.prepared_corpus import FACTS, VOCABULARY, facts_bytes
-from zoo.corpora.reports import LineNotes
+from zoo.corpora.reports import Report
 from zoo.preparation.inputs import Input
 from zoo.preparation.rules import Rules
 from zoo.preparation.shards import LINES, NOTES, Clean, Counts, Example, Settings, WriteShard, open_file, write_file
 from zoo.quiet import discarded_stderr
 from zoo.storage.lock import folder_lock
+from zoo.text.terminal import repeated
 from zoo.text.vocabularies import Vocabulary
 
 _SHARD_BYTES = 1 << 25  # Of the inputs.
@@ -40,7 +40,7 @@ def prepare(
     seed: int = 0,
     options: PipelineOptions | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> "Summary":
+) -> Report:
     """Cleans and encodes a corpus, and writes it as shards for training.
 
     Args:
@@ -51,6 +51,9 @@ def prepare(
         num_shards: Number of shards; 0 for one for every 32 MB of the inputs.
         options: What `make_options` returned; by default the pipeline runs in this process.
         progress: Called with the number of shards that are written, and of all.
+
+    Returns:
+        A report with `examples`, `lines`, and the lines that broke each rule.
 
     Raises:
         ValueError: If the folder is complete or has other files, a file cannot be used, a rule does not fit, or no
@@ -70,36 +73,18 @@ def prepare(
         return _finish(folder, settings, tokenizer, len(inputs))
 
 
-class Summary:
-    """What a preparation wrote, and left out.
-
-    Args:
-        facts: Content of the file of facts.
-
-    Attributes:
-        examples: Number of examples of all shards.
-        left_out: `LineNotes` by the name of the rule or fault.
-    """
-
-    def __init__(self, facts: dict):
-        self.facts = facts
-        self.examples = sum(shard["examples"] for shard in facts["shards"])
-        several = facts["inputs"] > 1
-        self.left_out = {
-            name: LineNotes("file:line" if several else "line", count, _places(first, several))
-            for name, (count, first) in facts["counts"].items()
-            if name != LINES
-        }
-
-    def __str__(self):
-        lines = self.facts["counts"].get(LINES, [0])[0]
-        unit = "pairs" if len(self.facts["names"]) == 2 else "texts"
-        parts = [f"{note.count:,} {name.replace('_', ' ')} {note}" for name, note in self.left_out.items()]
-        return "; ".join([f"{self.examples:,} {unit} from {lines:,} lines", *parts])
-
-
-def _places(first, several):
-    return [f"{number + 1}:{line}" if several else line for number, line in first]
+def _report(facts):
+    """Returns the numbers of a preparation, and what it left out."""
+    several, counts = facts["inputs"] > 1, {**facts["counts"]}
+    unit, (lines, _) = "pairs" if len(facts["names"]) == 2 else "texts", counts.pop(LINES, (0, []))
+    of = "file:line" if several else "line"
+    report = Report(f"{{examples:,}} {unit} from {{lines:,}} lines", *counts, of=of)
+    report.examples, report.lines = sum(shard["examples"] for shard in facts["shards"]), lines
+    for name, (count, first) in counts.items():
+        notes = getattr(report, name)
+        notes.count = count
+        notes.first = [f"{number + 1}:{line}" if several else line for number, line in first]
+    return report
 
 
 @contextlib.contextmanager
@@ -223,11 +208,11 @@ def _finish(folder, settings, tokenizer, num_inputs):
         "counts": counts.note(),
         "shards": [shard for shard in shards if shard["examples"]],
     }
-    summary = Summary(facts)
-    if not summary.examples:
-        raise ValueError(f"No example is left to train on: {summary}. Use a corpus that has some, or fewer rules.")
+    report = _report(facts)
+    if not report.examples:
+        raise ValueError(f"No example is left to train on: {report}. Use a corpus that has some, or fewer rules.")
     write_file(FileSystems.join(folder, FACTS), facts_bytes(facts))
-    return summary
+    return report
 
 
 @contextlib.contextmanager
@@ -236,19 +221,12 @@ def _watched(folder, num_shards, progress) -> Iterator[None]:
     if progress is None:
         yield
         return
-    ended = threading.Event()
     pattern = FileSystems.join(folder, "shard-*.index")
 
-    def watch():
-        while not ended.wait(_POLL):
-            with contextlib.suppress(Exception):  # Nothing depends on it.
-                progress(len(FileSystems.match([pattern])[0].metadata_list), num_shards)
+    def look():
+        with contextlib.suppress(Exception):  # Nothing depends on it.
+            progress(len(FileSystems.match([pattern])[0].metadata_list), num_shards)
 
-    thread = threading.Thread(target=watch, daemon=True)
-    thread.start()
-    try:
+    with repeated(_POLL, look):
         yield
-    finally:
-        ended.set()
-        thread.join()
     progress(num_shards, num_shards)

@@ -3,7 +3,6 @@
 import functools
 import hashlib
 import re
-import typing
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -226,20 +225,18 @@ _OF_LANGUAGES = "script", "language"
 
 
 class Duplicates:
-    """Finds duplicates among examples with their keys, in the order of the corpus: the first one is kept."""
+    """Finds duplicates among examples in the order of the corpus: the first one is kept."""
 
     def __init__(self, rules: Rules):
-        self._exact, self._near = (name in rules.names for name in ("duplicate", "near_duplicate"))
-        self._seen: set[typing.Hashable] = set()
+        nearness = {"duplicate": False, "near_duplicate": True}
+        self._seen = {name: (near, set()) for name, near in nearness.items() if name in rules.names}
 
     def rule(self, sides: Sides) -> str | None:
         """Returns the name of the rule that an example breaks, and remembers it otherwise."""
-        if not (self._exact or self._near):
-            return None
-        exact, near = example_key(sides, near=False), self._near and example_key(sides, near=True)
-        if self._exact and exact in self._seen:
-            return "duplicate"
-        if self._near and (near, "near") in self._seen:
-            return "near_duplicate"
-        self._seen |= {exact, (near, "near")}
+        keys = {name: example_key(sides, near) for name, (near, _) in self._seen.items()}
+        for name, key in keys.items():
+            if key in self._seen[name][1]:
+                return name
+        for name, key in keys.items():
+            self._seen[name][1].add(key)
         return None

@@ -1,11 +1,10 @@
 """Command line: `python -m zoo.pretraining train | evaluate | embed | export | prepare | fill`."""
 
 from zoo.commands import command_line
-from zoo.commands.preparing import add_prepare, run_prepare_texts
+from zoo.commands.preparing import add_prepare, prepared_corpus, run_prepare_texts
 from zoo.commands.task_commands import TaskCommands
 from zoo.config import change_recipe
 from zoo.corpora.plain_texts import open_texts
-from zoo.corpora.prepared_corpus import PreparedCorpus, is_prepared
 from zoo.distribution.exiting import exit_command
 from zoo.pretraining.recipes import OBJECTIVES, RECIPES
 from zoo.text.terminal import join_lines
@@ -33,7 +32,7 @@ class PretrainingCommands(TaskCommands):
         return command_line.with_log(open_texts(**command_line.given_arguments(options, command_line.CORPUS, prefix)))
 
     def train_data(self, options):
-        return PreparedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
+        return prepared_corpus(options) or self.read(options)
 
     def run_prepare(self, options) -> None:
         """Cleans and encodes texts, one a line, of any size, once, for training runs, on Apache Beam."""

@@ -4,7 +4,8 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import rich.console
 import rich.markup
@@ -28,6 +29,24 @@ def escape_control_characters(text: str) -> str:
 def table_cell(text: str) -> str:
     """Escapes a text for a cell of a rich table, control characters and markup included."""
     return rich.markup.escape(escape_control_characters(text))
+
+
+@contextlib.contextmanager
+def repeated(seconds: float, call: Callable[[], None]) -> Iterator[None]:
+    """Calls a function every few seconds while the block runs, in a thread, to show how far it is."""
+    ended = threading.Event()
+
+    def run():
+        while not ended.wait(seconds):
+            call()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 @contextlib.contextmanager

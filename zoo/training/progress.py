@@ -1,7 +1,6 @@
 """Progress of a training run: a bar with loss and speed on a terminal, elsewhere lines; figures of evaluations."""
 
 import contextlib
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 
@@ -9,7 +8,7 @@ import keras
 import rich.console
 import rich.progress
 
-from zoo.text.terminal import escape_control_characters
+from zoo.text.terminal import escape_control_characters, repeated
 
 LINE_SECONDS = 30.0  # Between two lines of a log that is not a terminal.
 
@@ -22,19 +21,8 @@ def regular_lines(write: Callable[[str], None], text: Callable[[], str]) -> Iter
         write: Called with each line, in a thread.
         text: Returns the line.
     """
-    ended = threading.Event()
-
-    def run():
-        while not ended.wait(LINE_SECONDS):
-            write(text())
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
+    with repeated(LINE_SECONDS, lambda: write(text())):
         yield
-    finally:
-        ended.set()
-        thread.join()
 
 
 class Progress(keras.callbacks.Callback):

@@ -5,7 +5,7 @@ import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, check_writable, given_arguments, log, progress_bar, with_log
-from zoo.commands.preparing import add_prepare, run_prepare
+from zoo.commands.preparing import add_prepare, prepared_corpus, run_prepare
 from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.reading import read_lines
@@ -95,9 +95,7 @@ class TranslationCommands(TaskCommands):
         return with_log(open_pairs(**given_arguments(options, _CORPUS, prefix)))
 
     def train_data(self, options):
-        from zoo.corpora.prepared_corpus import PreparedCorpus, is_prepared
-
-        return PreparedCorpus.open(options.data) if is_prepared(options.data) else self.read(options)
+        return prepared_corpus(options) or self.read(options)
 
     def add_train(self, command):
         text = "tokeniser of sacrebleu, %(default)s by default; none for text tokenised already"

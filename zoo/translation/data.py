@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Sequence
 
-from zoo.corpora.byte_lines import PathLike, existing_path, read_byte_lines
+from zoo.corpora.byte_lines import PathLike, existing_path, read_byte_lines, unequal_lines
 from zoo.corpora.reading import DatasetRows, Reader, TableRows
 
 
@@ -61,11 +61,7 @@ class _ParallelRows:
                 if counts[0] == counts[1]:
                     yield sides
         if counts[0] != counts[1]:
-            raise ValueError(
-                "Parallel files must have the same number of lines. "
-                f"Received: {self._paths[0]} with {counts[0]}, {self._paths[1]} with {counts[1]} lines. "
-                "Look for a missing line; the pairs after it are wrong."
-            )
+            raise ValueError(unequal_lines(self._paths, counts))
 
 
 def open_pairs(

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("apache_beam")
 
-from zoo.preparation import line_inputs
+from zoo.preparation import inputs, line_inputs
 from zoo.preparation.inputs import open_inputs
 
 
@@ -62,6 +62,35 @@ def test_gzip_csv_and_parquet_files_are_read(tmp_path):
     assert all_rows(inputs) == [(0, 1, (b"one", b"eins")), (0, 2, None), (0, 3, (b"three", b"drei"))]
     with pytest.raises(ValueError, match=r"among those of .*t\.parquet: de, en.*Received: en, fr"):
         all_rows(open_inputs(str(tmp_path / "t.parquet"), columns=(0, 1), features=("en", "fr")))
+
+
+def test_a_data_set_is_read_in_parts(tmp_path, monkeypatch):
+    tfds = pytest.importorskip("tensorflow_datasets", reason="tensorflow-datasets is not installed")
+
+    class ZooPreparedPairs(tfds.core.GeneratorBasedBuilder):
+        VERSION = tfds.core.Version("1.0.0")
+
+        def _info(self):
+            features = tfds.features.Translation(["de", "en"])
+            return tfds.core.DatasetInfo(builder=self, features=features, supervised_keys=("de", "en"))
+
+        def _split_generators(self, download_manager):
+            return {"train": self._generate_examples()}
+
+        def _generate_examples(self):
+            yield from ((i, {"de": f"Satz {i}", "en": f"line {i}"}) for i in range(7))
+
+    tfds.core.add_data_dir(str(tmp_path))
+    ZooPreparedPairs(data_dir=str(tmp_path)).download_and_prepare()
+    monkeypatch.setattr(inputs, "_EXAMPLES", 3)
+    found = open_inputs("tfds:zoo_prepared_pairs", columns=(0, 1), features=("en", "de"))
+    assert len([*all_parts(found)]) == 3
+    rows = all_rows(found)
+    assert [line for _, line, _ in rows] == [*range(1, 8)]
+    assert sorted(cells for *_, cells in rows) == [(f"line {i}".encode(), f"Satz {i}".encode()) for i in range(7)]
+    assert len(all_rows(open_inputs("tfds:zoo_prepared_pairs", columns=(0, 1), split="train[:3]"))) == 3
+    with pytest.raises(ValueError, match="`split` must be one of train"):
+        open_inputs("tfds:zoo_prepared_pairs", columns=(0, 1), split="test")
 
 
 def test_files_of_a_pattern_are_paired_by_name(tmp_path, monkeypatch):

@@ -44,8 +44,8 @@ def test_a_bucket_is_read_and_written(bucket, tmp_path):
     here = open_inputs(str(tmp_path / "a.en"), str(tmp_path / "a.de"))
     prepare(here, TOKENIZER, tmp_path / "here", num_shards=3)
     there = open_inputs("s3://corpora/text/*.en", "s3://corpora/text/*.de")
-    summary = prepare(there, TOKENIZER, "s3://corpora/prepared", num_shards=3)
-    assert summary.examples == len(PAIRS)
+    report = prepare(there, TOKENIZER, "s3://corpora/prepared", num_shards=3)
+    assert report.examples == len(PAIRS)
     names = [item["Key"] for item in bucket.list_objects_v2(Bucket="corpora", Prefix="prepared/")["Contents"]]
     files = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir() if path.name != "lock"}
     assert {name.removeprefix("prepared/") for name in names} == files.keys()

@@ -72,12 +72,12 @@ def contents(folder):
 def test_the_corpus_is_that_of_a_loop(files, tmp_path, monkeypatch):
     monkeypatch.setattr(line_inputs, "_BLOCK", 500)
     done = []
-    summary = run(files, tmp_path / "corpus", progress=lambda *numbers: done.append(numbers))
+    report = run(files, tmp_path / "corpus", progress=lambda *numbers: done.append(numbers))
     kept, counts = expected_pairs()
     assert done[-1] == (4, 4)
-    assert summary.examples == len(kept) and {n: note.count for n, note in summary.left_out.items()} == counts
-    assert summary.left_out["broken"].first == [8] and summary.left_out["both_empty"].first == [305]
-    assert str(summary).startswith(f"{len(kept)} pairs from 306 lines; ")
+    assert report.examples == len(kept) and {name: getattr(report, name).count for name in counts} == counts
+    assert report.broken.first == [8] and report.both_empty.first == [305]
+    assert str(report).count(";") == len(counts) and str(report).startswith(f"{len(kept)} pairs from 306 lines; ")
     corpus = PreparedCorpus.open(tmp_path / "corpus")
     found = [side.row(0).tolist() for i in range(len(corpus)) for side in corpus.token_rows(np.array([i]))]
     wanted = [TOKENIZER.encode([*pair]) for pair in kept]

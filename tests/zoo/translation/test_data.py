@@ -48,7 +48,7 @@ def test_report_keeps_the_first_ten_line_numbers(tmp_path):
 def test_files_of_different_lengths_raise(tmp_path, source, target):
     reader = ParallelText(write(tmp_path / "long.en", source), write(tmp_path / "short.de", target))
     counts = [len(text.splitlines()) for text in (source, target)]
-    with pytest.raises(ValueError, match=rf"long.en with {counts[0]}, .*short.de with {counts[1]} lines"):
+    with pytest.raises(ValueError, match=rf"long.en with {counts[0]} lines, .*short.de with {counts[1]} lines"):
         list(reader)
 
 

@@ -109,39 +109,8 @@ def test_dev_loss_is_mean_over_real_tokens(trained, corpus, tmp_path):
     assert figures["score"] == -figures["dev_loss"] and "dev_bleu" not in figures
 
 
-def run(folder, corpus, recipe=SMALL, train=None, **arguments):
-    train = train or corpus.train[:60]
-    return task.train(recipe, train, corpus.dev[:8], folder, log=lambda text: None, **arguments)
-
-
-@pytest.mark.slow
-def test_prepared_corpus_trains_like_text(corpus, tmp_path):
-    pytest.importorskip("apache_beam", reason="apache-beam is not installed")
-    from zoo.corpora.prepared_corpus import PreparedCorpus
-    from zoo.preparation.inputs import open_inputs
-    from zoo.preparation.pipeline import prepare
-
-    recipe = dataclasses.replace(SMALL, training=dataclasses.replace(SMALL.training, subword_dropout=0.0, steps=2))
-    pairs = corpus.train[:60]
-    vocabulary = train_tokenizer([text for pair in pairs for text in pair], 300)
-    (tmp_path / "pairs.tsv").write_text("".join(f"{source}\t{target}\n" for source, target in pairs))
-    inputs = open_inputs(str(tmp_path / "pairs.tsv"), columns=(0, 1))
-    prepare(inputs, vocabulary, tmp_path / "prepared", num_shards=3)
-    prepared = PreparedCorpus.open(tmp_path / "prepared")
-    rows = prepared.token_rows(np.arange(len(prepared)))
-    order = [tuple(vocabulary.decode([side.row(i).tolist() for side in rows])) for i in range(len(prepared))]
-    assert sorted(order) == sorted(pairs) and order != pairs
-    pairs = order
-    one = run(tmp_path / "text", corpus, recipe, pairs, tokenizer=vocabulary)
-    other = task.train(recipe, prepared, corpus.dev[:8], tmp_path / "run", log=lambda text: None)
-    for name, array in named_arrays(one.model).items():
-        np.testing.assert_array_equal(named_arrays(other.model)[name], array)
-    with pytest.raises(ValueError, match="subword_dropout"):
-        task.train(SMALL, prepared, corpus.dev[:8], tmp_path / "sampled")
-    another = train_tokenizer([text for pair in pairs for text in pair], 310)
-    with pytest.raises(ValueError, match="with its own vocabulary"):
-        task.train(recipe, prepared, corpus.dev[:8], tmp_path / "another", tokenizer=another)
-    assert not (tmp_path / "sampled").exists() and not (tmp_path / "another").exists()
+def run(folder, corpus, recipe=SMALL, **arguments):
+    return task.train(recipe, corpus.train[:60], corpus.dev[:8], folder, log=lambda text: None, **arguments)
 
 
 @pytest.fixture(scope="module")
