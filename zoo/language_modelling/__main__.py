@@ -39,6 +39,13 @@ class LanguageModellingCommands(TaskCommands):
 
     def run_prepare(self, options) -> None:
         """Cleans and encodes documents, one a line, of any size, once, for training runs, on Apache Beam."""
+        from zoo.text.vocabularies import load_vocabulary
+
+        if not getattr(load_vocabulary(options.vocabulary), "whole_texts", False):
+            raise ValueError(
+                f"--vocabulary must encode texts as they are, with all spaces. Received: {options.vocabulary}, which "
+                "does not. Pass `vocabulary.model` of a language model's checkpoint."
+            )
         run_prepare_texts(options)
 
     def read(self, options, prefix=""):

@@ -64,6 +64,16 @@ def test_a_language_model_trains_as_on_the_texts(prepared, tmp_path):
         np.testing.assert_array_equal(array, found[1][name])
 
 
+def test_a_language_model_needs_a_vocabulary_of_whole_texts(tmp_path, capsys):
+    from zoo.language_modelling.__main__ import main
+
+    train_tokenizer(TEXTS, 300).save(tmp_path / "v.model")
+    (tmp_path / "a.txt").write_text("\n".join(TEXTS))
+    given = ["--data", str(tmp_path / "a.txt"), "--vocabulary", str(tmp_path / "v.model")]
+    assert main(["prepare", *given, "--output", str(tmp_path / "b")]) == 2
+    assert "must encode texts as they are" in capsys.readouterr().err and not (tmp_path / "b").exists()
+
+
 def test_columns_are_chosen_one_at_a_time():
     assert text_pattern("a.txt") == (["a.txt"], {})
     assert text_pattern("a.tsv", columns=[2]) == (["a.tsv"], {"columns": [2], "features": None, "split": "train"})
