@@ -32,6 +32,20 @@ class ConfiguredModel(keras.Model):
             jit_compile = False
         super().compile(*args, jit_compile=jit_compile, **kwargs)
 
+    def stateless_call(self, trainable_variables, non_trainable_variables, *args, return_losses=False, **kwargs):
+        """As Keras's, which `fit` calls on JAX, but the layers inside learn of `training`.
+
+        Keras's skips `__call__`, so that a dropout to which `call` does not pass `training` would do nothing.
+        """
+        own = self.trainable_variables, self.non_trainable_variables
+        given = trainable_variables, non_trainable_variables
+        mapping = [pair for names, values in zip(own, given) for pair in zip(names, values, strict=True)]
+        with keras.StatelessScope(state_mapping=mapping, collect_losses=return_losses) as scope:
+            outputs = self(*args, **kwargs)
+            losses = self.losses if return_losses else None
+        following = [scope.get_current_value(variable) for variable in self.non_trainable_variables]
+        return (outputs, following, losses) if return_losses else (outputs, following)
+
     def compile_from_config(self, config):
         self.compile(**keras.saving.deserialize_keras_object(config))
         if self.built:
