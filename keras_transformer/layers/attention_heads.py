@@ -4,10 +4,10 @@ import keras
 from keras import ops
 
 from keras_transformer.ops import masks
-from keras_transformer.ops.attention import attend, attention_scores
+from keras_transformer.ops.attention import attend, attention_scores, merge_heads
 from keras_transformer.ops.blockwise import LONG, blockwise_attention
 from keras_transformer.ops.local import block_steps, local_attention
-from keras_transformer.ops.sizes import reshape, sizes, transpose
+from keras_transformer.ops.sizes import reshape, size, sizes, transpose
 
 
 class AttentionHeads(keras.layers.Layer):
@@ -37,10 +37,14 @@ class AttentionHeads(keras.layers.Layer):
     def _attend(self, query, keys, values, seen, training, return_scores):
         """Returns heads `[B, N, T, H']`, the weights or None, and which queries see any key."""
         dropping = self.dropout and training
-        if self._is_local(query.shape[2], seen, return_scores):
+        local = self._is_local(query.shape[2], seen, return_scores)
+        in_blocks = self._in_blocks(query.shape[2], keys.shape[-2], return_scores or dropping)
+        if local or in_blocks or type(self)._scores is not AttentionHeads._scores:
+            keys, values = merge_heads(keys), merge_heads(values)
+        if local:
             heads, visible = local_attention(query, keys, values, seen, self.dropout_layer if dropping else None)
             return heads, None, visible
-        if self._in_blocks(query.shape[2], keys.shape[1], return_scores or dropping):
+        if in_blocks:
             bias = None if type(self)._bias is AttentionHeads._bias else self._bias
             heads, visible = blockwise_attention(query, keys, values, seen, bias)
             return heads, None, visible
@@ -77,6 +81,12 @@ class AttentionHeads(keras.layers.Layer):
         heads = reshape(projected, (rows, steps, self.num_heads, dense.units // self.num_heads))
         return transpose(heads, (0, 2, 1, 3))
 
+    def _keys_and_values(self, value, key=None, packing=None, positions=None):
+        """Projects `[B, S, *]` to keys and values `[B, N, S, H]`."""
+        keys = self._heads(self.key_dense, value if key is None else key, packing)
+        positions = masks.key_positions(size(keys, 2)) if positions is None else positions
+        return self._place(keys, positions), self._heads(self.value_dense, value, packing)
+
     def _project_out(self, heads, query, visible, packing):
         """Merges heads `[B, N, T, H]` and projects them to outputs `[B, T, *]`, zero where no key is visible."""
         rows, _, steps = sizes(heads)[:3]
@@ -93,7 +103,7 @@ class AttentionHeads(keras.layers.Layer):
 
     def _mask(self, query_heads, keys, value_mask, key_mask, attention_mask):
         """Merges the masks of all arguments to one `[B, N, T, S]`; None if there is none."""
-        (batch, _, steps, _), key_steps = query_heads.shape, keys.shape[1]
+        (batch, _, steps, _), key_steps = query_heads.shape, keys.shape[-2]
         masks.check_mask("value_mask", value_mask, (batch, key_steps))
         masks.check_mask("key_mask", key_mask, (batch, key_steps))
         padding = masks.merge(value_mask, key_mask)

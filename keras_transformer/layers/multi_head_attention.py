@@ -11,6 +11,7 @@ from keras_transformer.layers.keras_attention import copy_weights, keras_config
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.projection import ProjectionOptions
 from keras_transformer.ops import masks
+from keras_transformer.ops.attention import merge_heads
 from keras_transformer.ops.axes import AttentionAxes
 from keras_transformer.ops.cache import KVCache, check_writing, count_beams, fold_beams, unfold_beams, write
 from keras_transformer.ops.sizes import product, reshape, size, sizes
@@ -199,13 +200,17 @@ class MultiHeadAttention(AttentionHeads):
         query_heads = self._heads(self.query_dense, query, packing)
         positions = masks.query_positions(size(query_heads, 2), 0 if cache_index is None else cache_index, beams)
         query_heads = self._place(query_heads, positions)
-        keys, values = (
-            cache if value is None else self.project(value, key, value_packing, positions if writes else None)
-        )
+        if value is None:
+            keys, values = cache
+        elif cache is None and keras.backend.backend() == "jax":
+            # XLA can divide heads among devices while they have an axis of their own.
+            keys, values = self._keys_and_values(value, key, value_packing)
+        else:
+            keys, values = self.project(value, key, value_packing, positions if writes else None)
         if writes:
             keys, values = cache = write(cache, keys, values, product(cache_index, beams))
         mask = self._mask(query_heads, keys, value_mask, key_mask, attention_mask)
-        key_positions = masks.key_positions(size(keys, 1), beams)
+        key_positions = masks.key_positions(size(keys, -2), beams)
         to_itself = cache is None and inputs[0] is inputs[1]
         seen = Visibility(mask, positions, key_positions, use_causal_mask or writes, self.sliding_window, to_itself)
         heads, weights, visible = self._attend(query_heads, keys, values, seen, training, return_attention_scores)
@@ -226,10 +231,7 @@ class MultiHeadAttention(AttentionHeads):
 
         `positions`, int32 `[S]`, are those of the steps; 0 to S - 1 by default.
         """
-        keys = self._heads(self.key_dense, value if key is None else key, packing)
-        positions = masks.key_positions(size(keys, 2)) if positions is None else positions
-        heads = self._place(keys, positions), self._heads(self.value_dense, value, packing)
-        return KVCache(*(reshape(x, (product(sizes(x)[0], self.num_heads), *sizes(x)[2:])) for x in heads))
+        return KVCache(*map(merge_heads, self._keys_and_values(value, key, packing, positions)))
 
     def init_cache(self, batch_size: int, length: int) -> KVCache:
         """Returns a cache of zeros for self-attention over at most `length` steps."""

@@ -24,8 +24,8 @@ def dot_product_attention(
 
     Args:
         query: Float `[B, N, T, H]`.
-        key: Float `[B * N, S, H]`, heads and rows in one axis as a `KVCache` has them.
-        value: Float `[B * N, S, H']`.
+        key: Float `[B * N, S, H]`, heads and rows in one axis as a `KVCache` has them, or `[B, N, S, H]`.
+        value: Float `[B * N, S, H']`, or `[B, N, S, H']`.
         mask: Boolean `[B, T, S]` or `[B, N, T, S]`, or broadcastable to it, True where a query may see a key. A query
             that sees no key has zeros as output and as weights, and passes back no gradient.
         dropout: Function applied to the weights before they multiply the values.
@@ -67,6 +67,14 @@ def scaled(query: Any) -> Any:
     return keep_sizes(query * ops.cast(query.shape[-1] ** -0.5, query.dtype), query)
 
 
+def merge_heads(x: Any) -> Any:
+    """Merges rows and heads, `[B, N, S, H]` to `[B * N, S, H]`, unless they are merged already."""
+    if len(x.shape) == 3:
+        return x
+    batch, heads, *others = sizes(x)
+    return reshape(x, (product(batch, heads), *others))
+
+
 def widened(x: Any) -> Any:
     """Casts float16 to float32, as scores above 65,504 would be infinite, and the softmax of two of them NaN."""
     if keras.backend.standardize_dtype(x.dtype) != "float16":
@@ -82,7 +90,12 @@ def softmax(scores: Any) -> Any:
 
 
 def _matmul(x, y, transpose_y=False):
-    """Multiplies `[B, N, T, *]` by `[B * N, *, M]`, or by the transpose of `[B * N, M, *]`, to `[B, N, T, M]`."""
+    """Multiplies `[B, N, T, *]` by `[B * N, *, M]`, or by the transpose of `[B * N, M, *]`, to `[B, N, T, M]`.
+
+    The second factor may have an axis of its own for N.
+    """
+    if len(y.shape) == 4:
+        return ops.matmul(x, transpose(y, (0, 1, 3, 2)) if transpose_y else y)
     batch, heads, steps, width = sizes(x)
     x = reshape(x, (product(batch, heads), steps, width))
     if is_row(x):
