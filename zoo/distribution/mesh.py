@@ -1,5 +1,8 @@
 """Model parallelism on JAX: each weight is divided among some devices, and each batch among groups of them."""
 
+import itertools
+import re
+
 import keras
 import numpy as np
 
@@ -17,6 +20,22 @@ _LAYOUTS = {
     r".*/feed_forward/(inner|gate)_dense/bias": (MODEL,),
     r".*/feed_forward/output_dense/kernel": (MODEL, None),
 }
+
+
+def parts_of_weight(path: str, shape: tuple[int, ...], model_devices: int) -> int:
+    """Returns into how many parts `model_devices` devices divide a weight."""
+    axes = next((axes for pattern, axes in _LAYOUTS.items() if re.fullmatch(pattern, path)), ())
+    return (
+        model_devices if all(size % model_devices == 0 for axis, size in zip(axes, shape) if axis) and any(axes) else 1
+    )
+
+
+def parts_of_moments(path: str, shape: tuple[int, ...], replicas: int, model_devices: int) -> int:
+    """Returns into how many parts a mesh divides the moments of a weight; see `shard_optimizer`."""
+    parts = parts_of_weight(path, shape, model_devices)
+    axes = next((axes for pattern, axes in _LAYOUTS.items() if re.fullmatch(pattern, path)), ()) if parts > 1 else ()
+    free = [size for axis, size in itertools.zip_longest(axes, shape) if axis is None and size % replicas == 0]
+    return parts * (replicas if free else 1)
 
 
 class MeshParallel(keras.distribution.ModelParallel):

@@ -10,6 +10,7 @@ from mesh_checks import check
 
 ROOT = pathlib.Path(__file__).parents[3]
 CODE = """
+import dataclasses
 import jax
 import keras
 import numpy as np
@@ -17,6 +18,9 @@ from jax.sharding import PartitionSpec as P
 from zoo.config import ModelConfig
 from zoo.distribution.mesh import MeshParallel, bytes_per_device, shard_optimizer
 from zoo.models.seq2seq import Seq2Seq
+from zoo.training.devices import DEVICES
+from zoo.training.estimates import estimate
+from zoo.translation.recipes import RECIPES
 
 def build():
     keras.utils.set_random_seed(1)
@@ -58,6 +62,13 @@ for variable, value in zip(optimizer.variables, before):
         assert size == value.nbytes // 8, variable.path
     if "gamma" in variable.path:
         assert size == value.nbytes // 2, variable.path
+
+# Estimates of memory are what the devices have.
+recipe = dataclasses.replace(RECIPES["small"], model=model.config)
+found = estimate(recipe, DEVICES["h100"], 2, 4).memory
+assert found["weights"] == max(bytes_per_device(model.trainable_variables).values())
+moments = [variable for variable in optimizer.variables if variable.shape]
+assert found["Adam's two moments"] == max(bytes_per_device(moments).values())
 
 # Each device attends with its own heads: a block exchanges sums only.
 ids = jax.ShapeDtypeStruct((4, 6), "int32", sharding=jax.NamedSharding(model.weights[0].value.sharding.mesh, P("data")))
