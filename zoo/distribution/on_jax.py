@@ -38,7 +38,7 @@ def set_parallel(cluster: Cluster | None = None, model_devices: int = 1) -> None
                 f"TF_CONFIG, and check that the machines can resolve and reach each other by name. Received: {error}"
             ) from error
     devices = keras.distribution.list_devices()
-    if model_devices > 1:
+    if cluster is None:  # With the moments of Adam divided, too.
         distribution = MeshParallel(devices, model_devices)
     else:
         distribution = keras.distribution.DataParallel(devices=devices, auto_shard_dataset=False)
