@@ -148,7 +148,7 @@ class TaskCommands:
             log=report,
             strategy=strategy,
         )
-        report(f"written: {pathlib.Path(options.output) / 'checkpoint'}")
+        report(f"written: {options.output.rstrip('/')}/checkpoint")
 
     def run_finish(self, options: argparse.Namespace) -> None:
         """Writes a checkpoint from a training run that has not ended; the run can still be resumed."""

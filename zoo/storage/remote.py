@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pathlib
+from typing import Any
 
 from zoo.extras import require
 from zoo.storage.arrays import write_errors
@@ -21,7 +22,7 @@ def exists(path: str | os.PathLike) -> bool:
     """Returns whether a file exists, at a path or an address."""
     if not is_address(os.fspath(path)):
         return os.path.exists(path)
-    system, place = _file_system(path)
+    system, place = file_system(path)
     return system.exists(place)
 
 
@@ -34,7 +35,7 @@ def read_bytes(path: str | os.PathLike) -> bytes:
     """
     if not is_address(os.fspath(path)):
         return pathlib.Path(path).read_bytes()
-    system, place = _file_system(path)
+    system, place = file_system(path)
     return system.cat_file(place)
 
 
@@ -56,12 +57,17 @@ def local_copy(path: str | os.PathLike, sha256: str) -> pathlib.Path:
     copy.parent.mkdir(parents=True, exist_ok=True)
     with file_lock(copy.with_suffix(".lock"), wait=True):
         if not copy.exists():
-            _fetch(path, copy, sha256)
+            fetch(path, copy, sha256)
     return copy
 
 
-def _fetch(path, copy, sha256):
-    system, place = _file_system(path)
+def fetch(path: str | os.PathLike, copy: pathlib.Path, sha256: str) -> None:
+    """Copies the file at an address to this machine, whole or not at all.
+
+    Raises:
+        ValueError: If its content has another hash.
+    """
+    system, place = file_system(path)
     part, found = copy.with_suffix(f".{os.getpid()}.part"), hashlib.sha256()
     try:
         with write_errors(copy), system.open(place, "rb") as source, open(part, "wb") as target:
@@ -78,8 +84,8 @@ def _fetch(path, copy, sha256):
         part.unlink(missing_ok=True)
 
 
-def _file_system(path):
-    """Returns the file system of an address, and the path there."""
+def file_system(path: str | os.PathLike) -> tuple[Any, str]:
+    """Returns the fsspec file system of an address, and the path there."""
     require(f"Reading {path}", "fsspec")
     import fsspec
 

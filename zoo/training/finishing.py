@@ -15,6 +15,7 @@ from zoo.config_values import to_dict
 from zoo.storage.arrays import load_arrays, write_atomically
 from zoo.storage.checkpoints import CONFIG, contents, read_card, read_checkpoint, write_checkpoint
 from zoo.storage.lock import folder_lock
+from zoo.storage.mirrors import copy_back, open_folder
 
 _LOG = "log.jsonl"
 
@@ -88,7 +89,7 @@ def finish(folder: str | os.PathLike, choice: str | None = None) -> tuple[pathli
     Raises:
         ValueError: If the folder has no training run, or the run has ended, is still going on or has no such weights.
     """
-    run = pathlib.Path(folder)
+    run = open_folder(folder)
     if not (run / "recipe.json").exists() or not (run / "start").exists():
         raise ValueError(f"Expected the folder of a training run. Received: {run}, which {contents(run)}.")
     with folder_lock(run):
@@ -101,7 +102,9 @@ def finish(folder: str | os.PathLike, choice: str | None = None) -> tuple[pathli
         if arrays.keys() != start.arrays.keys():
             raise ValueError(f"{run} has weights of another model than that in {run / 'start'}. Start the run anew.")
         checkpoint = dataclasses.replace(start, card=card, arrays=arrays)
-        return write_result(run, lambda path: write_checkpoint(path, checkpoint)), description
+        target = write_result(run, lambda path: write_checkpoint(path, checkpoint))
+        copy_back(run, wait=True)
+        return target, description
 
 
 def _weights(training, choice) -> tuple[Mapping[str, np.ndarray], str]:

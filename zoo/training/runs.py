@@ -17,6 +17,7 @@ from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
 from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays, write_atomically
 from zoo.storage.lock import folder_lock
+from zoo.storage.mirrors import local_path, open_folder
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
 from zoo.training import planning
@@ -118,8 +119,8 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers 
         ValueError: If the folder holds a finished checkpoint, another recipe or other files, or if the workers were
             started with different recipes.
     """
-    folder = pathlib.Path(folder)
-    workers.broadcast(lambda: (_prepare(folder, recipe), {}))
+    workers.broadcast(lambda: (_prepare(open_folder(folder), recipe), {}))
+    folder = local_path(folder)
     workers.check_same("recipe", json.dumps(to_dict(_without_micro_batches(recipe))).encode())
     local = workers.local_folder(folder)
     if local != folder:

@@ -19,6 +19,7 @@ from zoo.reports.outcomes import Outcomes
 from zoo.serving.predictor import Predictor, Progress
 from zoo.storage.arrays import assign_arrays
 from zoo.storage.checkpoints import Checkpoint
+from zoo.storage.mirrors import copy_back
 from zoo.text.terminal import working
 from zoo.text.tokenizer import SampledTokenizer, Tokenizer
 from zoo.text.vocabularies import Vocabulary
@@ -213,6 +214,7 @@ class Task:
         write_result(folder, final.save)
         write_report(run, final, evaluation, corpus)
         self.clean_up(run)
+        copy_back(folder, wait=True)
         return final
 
     def _save_start(self, predictor, run):

@@ -20,6 +20,7 @@ from zoo.corpora.encoded_corpus import teacher_forced
 from zoo.distribution.current import current_workers
 from zoo.distribution.mesh import shard_optimizer
 from zoo.storage.arrays import load_arrays, named_arrays, save_arrays, write_atomically
+from zoo.storage.mirrors import copy_back
 from zoo.training.advice import stagnant_score
 from zoo.training.evaluations import Evaluations, UpdateMean
 from zoo.training.finite import FiniteGuard
@@ -227,6 +228,7 @@ class Trainer:
             self._save()
             with averaged_weights(self.model):
                 save_arrays(self.folder / "last.safetensors", named_arrays(self.model), {"step": step})
+        copy_back(self.folder.parent, wait=True)
         raise TrainingStopped(
             f"{signal.Signals(number).name}: saved at step {step:,} of {self.config.steps:,}; the same command "
             "continues from there",
@@ -272,6 +274,7 @@ class Trainer:
         save_state(self.folder, self.step, arrays, self.facts)
         lines = "".join(json.dumps(figures) + "\n" for figures in self.facts["history"])
         write_atomically(self.folder / "log.jsonl", lines.encode())
+        copy_back(self.folder.parent)
 
     def _load(self):
         path, arrays, facts = load_state(self.folder) or (None, {}, None)
