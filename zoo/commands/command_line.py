@@ -197,6 +197,9 @@ def make_strategy(name: str | None, cross_device_ops: str | None = None, model_d
         return None
     import keras
 
+    from zoo.distribution import heartbeats
+    from zoo.distribution.cluster import read_cluster
+
     backend = keras.backend.backend()
     if model_devices != 1 and (name is None or backend != "jax"):
         raise ValueError(
@@ -212,13 +215,16 @@ def make_strategy(name: str | None, cross_device_ops: str | None = None, model_d
         from zoo.distribution import on_tensorflow
 
         if name == "workers":
-            return on_tensorflow.multi_worker_strategy()
+            strategy = on_tensorflow.multi_worker_strategy()
+            heartbeats.start(*read_cluster())
+            return strategy
         return on_tensorflow.mirrored_strategy(cross_device_ops)
     if backend == "jax":
-        from zoo.distribution.cluster import read_cluster
         from zoo.distribution.on_jax import set_parallel
 
-        return set_parallel(read_cluster() if name == "workers" else None, model_devices)
+        cluster = read_cluster() if name == "workers" else None
+        set_parallel(cluster, model_devices)
+        return heartbeats.start(*cluster) if cluster else None
     raise ValueError(
         f"--strategy {name} needs the backend TensorFlow or JAX. Received: KERAS_BACKEND={backend}. Unset it, or omit "
         "--strategy."

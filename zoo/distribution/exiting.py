@@ -25,6 +25,21 @@ class WorkerFailure(ConnectionError):
     """Raised if another worker of a training run has stopped or cannot be reached."""
 
 
+def seconds_of(name: str) -> float | None:
+    """Returns the seconds in an environment variable; None if it is not set.
+
+    Raises:
+        ValueError: If it is no positive number.
+    """
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return None
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < float("inf"):
+            return float(text)
+    raise ValueError(f"{name} must be a positive number of seconds. Received: {text!r}. Correct or unset it.")
+
+
 def temporary_folder(prefix: str) -> pathlib.Path:
     """Creates a folder that is deleted when this process exits."""
     folder = tempfile.mkdtemp(prefix=prefix)

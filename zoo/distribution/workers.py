@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
+from zoo.distribution import heartbeats
 from zoo.distribution.exiting import WorkerFailure, temporary_folder
 
 _FAILURE = re.compile("unavailable|aborted|collective|connection|deadline|coordination|peer|gloo", re.IGNORECASE)
@@ -137,7 +138,7 @@ def lost_worker_errors(workers: Workers) -> Iterator[None]:
         if workers.count == 1 or not backend or not _FAILURE.search(str(error)):
             raise
         raise WorkerFailure(
-            f"Worker {workers.index} of {workers.count} has lost the others: one of them stopped or cannot be reached; "
-            "see its output for the reason. Start all workers again by the same command: the training run resumes from "
-            "the last checkpoint."
+            f"Worker {workers.index} of {workers.count} has lost the others: one of them stopped, hangs or cannot be "
+            f"reached{heartbeats.silent()}; see its output for the reason. Start all workers again by the same "
+            "command: it resumes from the last checkpoint."
         ) from error

@@ -3,6 +3,8 @@
 import keras
 import numpy as np
 
+from zoo.distribution import heartbeats
+
 
 class UpdateMean(keras.metrics.Mean):
     """Mean loss of the updates. Keras would weight batches by rows, so batches of short sentences would count more."""
@@ -51,6 +53,7 @@ class Evaluations(keras.callbacks.Callback):
         if rest:
             return
         step, position = self._start + updates, self._position(updates)
+        heartbeats.beat(step)
         last, due = step >= trainer.config.steps, trainer.is_evaluated(step)
         if due:
             if keras.backend.backend() == "jax":

@@ -7,6 +7,7 @@ from keras import tree
 
 from zoo.config import PAD_ID, TrainingConfig
 from zoo.corpora.token_rows import append_rows
+from zoo.distribution import heartbeats
 from zoo.distribution.workers import Workers
 
 
@@ -47,7 +48,7 @@ def twins(example: tuple) -> tuple:
 
 def local_shares(examples: Iterable[tuple], workers: Workers, by_device: bool) -> Iterator[tuple]:
     """Yields the rows of each example that this worker trains on: together, or with `by_device` device by device."""
-    for example in examples:
+    for example in heartbeats.watched(examples):
         slices = workers.local_rows(len(example[1]))
         for rows in slices if by_device else [slice(slices[0].start, slices[-1].stop)]:
             yield tree.map_structure(lambda array, rows=rows: array[rows], example)

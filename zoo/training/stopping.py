@@ -3,10 +3,12 @@
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
 
+from zoo.distribution.exiting import exit_process, seconds_of
 from zoo.distribution.workers import SINGLE_PROCESS, Workers
 
 _SIGNALS = signal.SIGINT, signal.SIGTERM
@@ -27,8 +29,17 @@ class TrainingStopped(KeyboardInterrupt):
         self.status = 128 + number
 
 
+def _give_up(number, seconds):
+    name = signal.Signals(number).name
+    print(f"{name}: not saved within {seconds:g} s; the last checkpoint is left as it was", file=sys.stderr)
+    exit_process(128 + number)
+
+
 class StopSignals:
     """Remembers the first SIGINT or SIGTERM inside its `with` block; the second one ends the process at once.
+
+    If `KERAS_TRANSFORMER_GRACE` is set, the process ends so many seconds after the first signal at the latest, with the
+    status of the signal: what was saved last is left whole.
 
     Only the main thread of a process can receive signals; elsewhere the block changes nothing.
 
@@ -43,6 +54,7 @@ class StopSignals:
         self.received, self._workers, self._previous = 0, workers, {}
         self._interruptible = False
         self._next, self._last = 0, None
+        self._grace, self._timer = seconds_of("KERAS_TRANSFORMER_GRACE"), None
 
     def __enter__(self) -> "StopSignals":
         if threading.current_thread() is threading.main_thread():
@@ -54,6 +66,8 @@ class StopSignals:
         return self
 
     def __exit__(self, *exception):
+        if self._timer is not None:
+            self._timer.cancel()
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
@@ -63,6 +77,10 @@ class StopSignals:
             signal.signal(each, signal.SIG_DFL)
         with contextlib.suppress(OSError):
             os.write(2, _NOTICE)  # Not print, which may be what the signal interrupts.
+        if self._grace is not None:
+            self._timer = threading.Timer(self._grace, _give_up, (number, self._grace))
+            self._timer.daemon = True
+            self._timer.start()
         if self._interruptible:
             raise KeyboardInterrupt
 

@@ -2,6 +2,8 @@
 
 import json
 import pathlib
+import signal
+import time
 
 import numpy as np
 import pytest
@@ -10,9 +12,13 @@ pytest.importorskip("moto")
 pytest.importorskip("s3fs")
 
 import boto3
+from mesh_checks import write_corpora
 from moto.server import ThreadedMotoServer
+from worker_checks import command, outcomes, start
 
+import zoo
 from zoo.storage import mirrors
+from zoo.storage.checkpoints import read_checkpoint
 from zoo.storage.mirrors import Mirror, copy_back, local_path, open_folder
 
 ADDRESS = "s3://runs/one"
@@ -237,3 +243,28 @@ def test_folders_of_this_machine_are_themselves(tmp_path):
     assert open_folder(tmp_path) == local_path(str(tmp_path)) == tmp_path
     copy_back(pathlib.Path(tmp_path), wait=True)
     assert not np.any([*tmp_path.iterdir()])
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_from_its_bucket_on_another_machine(bucket, tmp_path, monkeypatch):
+    """Stopped in the middle, it ends on a machine without any file of it, with the weights of a run that was not."""
+    corpora = write_corpora(tmp_path)
+    local, there = (command(corpora, output, 5, workers=1) for output in (tmp_path / "local", "s3://runs/run"))
+    there[there.index("--output") + 1] = "s3://runs/run"  # Not the path that pathlib makes of it.
+    (process,) = start(there, "tensorflow", 1, KERAS_TRANSFORMER_CACHE=str(tmp_path / "first"))
+    end = time.monotonic() + 300
+    while "run/generation-0.json" not in keys(bucket) and time.monotonic() < end and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGTERM)
+    ((status, text),) = outcomes([process])
+    assert status == 143 and "SIGTERM: saved at step" in text, text
+    for arguments, cache in ((there, "second"), (local, "none")):
+        ((status, text),) = outcomes(start(arguments, "tensorflow", 1, KERAS_TRANSFORMER_CACHE=str(tmp_path / cache)))
+        assert status == 0, text
+    on_machine(tmp_path / "third", monkeypatch)
+    translator, same = zoo.load("s3://runs/run"), read_checkpoint(tmp_path / "local" / "checkpoint")
+    found = read_checkpoint(local_path("s3://runs/run") / "checkpoint")
+    assert found.card["scores"] == same.card["scores"]
+    for name, array in same.arrays.items():
+        np.testing.assert_array_equal(found.arrays[name], array)
+    assert len(translator.translate(["a b c"])) == 1

@@ -66,6 +66,24 @@ def whole(request, tmp_path_factory):
     return changes, folder, *train(folder, **changes)[1:]
 
 
+def test_the_grace_period_ends_a_process_that_does_not_save(monkeypatch, capsys):
+    ended = []
+    monkeypatch.setattr(stopping, "exit_process", ended.append)
+    monkeypatch.setenv("KERAS_TRANSFORMER_GRACE", "0.1")
+    for seconds, expected in ((0, []), (0.5, [143])):
+        with StopSignals() as signals:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(seconds)
+        assert signals.received == signal.SIGTERM
+        time.sleep(0.3)
+        assert ended == expected
+    assert "SIGTERM: not saved within 0.1 s" in capsys.readouterr().err
+    for wrong in ("0", "-1", "inf", "soon"):
+        monkeypatch.setenv("KERAS_TRANSFORMER_GRACE", wrong)
+        with pytest.raises(ValueError, match=f"positive number of seconds. Received: '{wrong}'"):
+            StopSignals()
+
+
 def without_speed(folder):
     return [{name: v for name, v in line.items() if name != "tokens_per_second"} for line in history(folder)]
 
