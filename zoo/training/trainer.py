@@ -70,9 +70,9 @@ class Trainer:
         self._split, self._pad_label = split, pad_label
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.scalars = ScalarLog(self.folder / "tensorboard")
         self._strategy = strategy = getattr(model, "distribute_strategy", None)  # Only on TensorFlow.
         self.workers = current_workers(strategy)
+        self.scalars = ScalarLog(self.folder, self.workers.chief)
         self.replicas = self.workers.replicas
         self.accumulation = accumulation_steps(config, self.replicas)
         self.signals = StopSignals(self.workers)
