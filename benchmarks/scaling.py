@@ -1,4 +1,4 @@
-"""How does the loss of a translator fall with its size and with its corpus? Trains, fits a law, and predicts a larger run.
+"""How does the loss of a translator fall with its size and its corpus? Trains, fits a law, predicts a larger run.
 
     python benchmarks/scaling.py train --data train.tsv.gz --dev-data dev.tsv --output grid \
         --widths 24 36 52 76 --pairs 2500 5000 10000 20000 --held-out 108 40000
@@ -30,6 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from zoo.extras import exit_without
 from zoo.storage.arrays import write_atomically
 
 SEED = 1
@@ -84,7 +85,7 @@ def name_of(width, pairs):
     return f"width-{width}-pairs-{pairs}"
 
 
-def train_one(folder, options, width, pairs, _):
+def train_one(folder, options, width, pairs, held_out):
     run = folder / name_of(width, pairs)
     if (run / "checkpoint" / "config.json").exists():
         return
@@ -114,7 +115,7 @@ def train_one(folder, options, width, pairs, _):
     environment = os.environ | {"TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1", "OMP_NUM_THREADS": "1"}
     with open(folder / f"{run.name}.log", "ab") as log:
         subprocess.run(command, stdout=log, stderr=log, env=environment, check=True)
-    print(f"{run.name}: {outcome(folder, width, pairs, False)}", flush=True)
+    print(f"{run.name}: {outcome(folder, width, pairs, held_out)}", flush=True)
 
 
 def outcome(folder, width, pairs, held_out):
@@ -136,7 +137,88 @@ def outcome(folder, width, pairs, held_out):
 
 
 def fit_law(options):
-    raise NotImplementedError
+    exit_without("The fit", "scipy", *(["matplotlib"] if options.picture else []))
+    rows = [json.loads(line) for line in pathlib.Path(options.runs).read_text("utf-8").splitlines()]
+    grid, held_out = ([row for row in rows if row["held_out"] == wanted] for wanted in (False, True))
+    if len(grid) < 6:
+        raise SystemExit(f"Five numbers are fitted. Expected: at least 6 runs. Received: {len(grid)}.")
+    sizes, losses = sizes_of(grid), np.array([row["loss"] for row in grid])
+    law = fitted(sizes, losses)
+    errors = np.log(losses / predicted(law, sizes))
+    rng = np.random.default_rng(SEED)
+    again = [fitted(sizes, predicted(law, sizes) * np.exp(rng.choice(errors, len(errors))), law) for _ in range(200)]
+    for name, value, low, high in zip("E A B a b".split(), law, *np.percentile(again, (2.5, 97.5), axis=0)):
+        print(f"{name} = {value:.3g} [{low:.3g}, {high:.3g}]")
+    print(
+        f"{len(grid)} runs; the law is off by {np.abs(np.expm1(errors)).mean():.1%} on average, at most "
+        f"{np.abs(np.expm1(errors)).max():.1%}"
+    )
+    for row in held_out:
+        where = sizes_of([row])
+        guess = predicted(law, where)[0]
+        spread = [predicted(each, where)[0] * np.exp(rng.choice(errors)) for each in again]
+        low, high = np.percentile(spread, (2.5, 97.5))
+        print(
+            f"held out: {row['parameters']:,} parameters, {row['pairs']:,} pairs: predicted {guess:.3f} [{low:.3f}, "
+            f"{high:.3f}], found {row['loss']:.3f}, off by {abs(guess / row['loss'] - 1):.1%}"
+        )
+    if options.picture:
+        draw(grid, held_out, law, options.picture)
+
+
+def sizes_of(rows) -> np.ndarray:
+    """Returns parameters and pairs of some runs, `[2, runs]`."""
+    return np.array([[row[name] for row in rows] for name in ("parameters", "pairs")], "float64")
+
+
+def predicted(law, sizes):
+    """The law at `[2, runs]` of parameters and pairs."""
+    constant, by_model, by_data, a, b = law
+    return constant + by_model * sizes[0] ** -a + by_data * sizes[1] ** -b
+
+
+def fitted(sizes, losses, start=None):
+    """Returns (E, A, B, a, b) of the least Huber loss between logarithms, of all starts (Hoffmann et al. 2022, D.2)."""
+    from scipy.optimize import least_squares
+
+    def distance(values):
+        constant, by_model, by_data, a, b = values
+        law = np.exp(constant), np.exp(by_model), np.exp(by_data), a, b
+        return np.log(predicted(law, sizes) / losses)
+
+    bounds = (-12, -6, -6, 0.02, 0.02), (np.log(losses.min()), 25, 25, 2, 2)
+    starts = itertools.product((-1.0, 0.3), (2.0, 6.0), (2.0, 6.0), (0.2, 0.6), (0.2, 0.6))
+    if start is not None:
+        starts = [(*np.log(start[:3]), *start[3:])]
+    found = []
+    for values in starts:
+        inside = np.clip(values, np.add(bounds[0], 1e-6), np.subtract(bounds[1], 1e-6))
+        found.append(least_squares(distance, inside, bounds=bounds, loss="huber", f_scale=0.01))
+    best = min(found, key=lambda result: result.cost).x
+    return np.array([*np.exp(best[:3]), *best[3:]])
+
+
+def draw(grid, held_out, law, path):
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(7, 4.5))
+    pairs = np.geomspace(min(row["pairs"] for row in grid) / 1.3, 1.3 * max(row["pairs"] for row in grid + held_out))
+    for number, parameters in enumerate(sorted({row["parameters"] for row in grid + held_out})):
+        own = [row for row in grid + held_out if row["parameters"] == parameters]
+        colour = plt.get_cmap("viridis")(number / 5)
+        axis.plot(pairs, predicted(law, np.array([np.full_like(pairs, parameters), pairs])), color=colour, lw=1)
+        for row in own:
+            axis.plot(
+                row["pairs"], row["loss"], "*" if row["held_out"] else "o", color=colour, ms=6 + 8 * row["held_out"]
+            )
+        axis.plot(
+            [], [], "o", color=colour, label=f"{parameters:,} parameters{', held out' if own[0]['held_out'] else ''}"
+        )
+    axis.set(xscale="log", yscale="log", xlabel="pairs", ylabel="loss on dev, nats a token")
+    axis.legend(fontsize=8)
+    axis.grid(alpha=0.3, which="both")
+    figure.tight_layout()
+    figure.savefig(path)
 
 
 if __name__ == "__main__":
