@@ -24,6 +24,8 @@ from zoo.storage.remote import fetch, file_system, join
 
 ATTEMPTS, PAUSE = 5, 1.0  # Of an operation of the store, and the first seconds between two, which double.
 _RECORD, _SNAPSHOT = ".mirror.json", ".mirror"
+_OBJECT_STORES = "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci"
+_NOTE = b"A training run of keras_transformer. The newer of generation-0.json and generation-1.json lists its files.\n"
 _active: dict[pathlib.Path, "Mirror"] = {}
 
 
@@ -48,8 +50,15 @@ def open_folder(folder: str | os.PathLike, writes: bool = True) -> pathlib.Path:
     address = os.fspath(folder)
     if not is_address(address):
         return pathlib.Path(folder)
-    mirror = Mirror(address.rstrip("/"))
-    mirror.pull()
+    try:
+        mirror = Mirror(address.rstrip("/"))
+        mirror.pull()
+        if writes:
+            mirror.begin()
+    except (ValueError, ImportError):
+        raise
+    except Exception as error:  # Stores raise errors of many kinds.
+        raise ValueError(f"{address} cannot be reached: {error}. Check the address and your credentials.") from error
     if writes:
         _active[mirror.folder] = mirror
         if mirror.pending.exists():  # An earlier process did not come to it.
@@ -86,6 +95,11 @@ class Mirror:
         self.pending = self.folder / ".mirror-pending"
         self._system, self._place = file_system(address)
         self._thread, self._error = None, None
+
+    def begin(self) -> None:
+        """Writes a note to the address, so that one that cannot be written to is found before the training."""
+        self._make_folder(self._place)
+        self._system.pipe_file(join(self._place, "README.txt"), _NOTE)
 
     def pull(self) -> None:
         """Replaces the folder by the newest undamaged generation, unless the folder is that one or follows it."""
@@ -186,11 +200,17 @@ class Mirror:
 
     def _put(self, path, file):
         target = self._object(file["sha256"])
-        self._system.makedirs(target.rpartition("/")[0], exist_ok=True)
+        self._make_folder(target.rpartition("/")[0])
         self._system.put_file(str(path), target)
         self._system.invalidate_cache()
         if (size := self._system.info(target)["size"]) != file["bytes"]:
             raise OSError(f"{target} has {size:,} bytes instead of {file['bytes']:,}")
+
+    def _make_folder(self, path):
+        protocol = self._system.protocol
+        names = [protocol] if isinstance(protocol, str) else protocol
+        if not {*names} & {*_OBJECT_STORES}:  # Those have none, and some would make a bucket.
+            self._system.makedirs(path, exist_ok=True)
 
     def _object(self, digest):
         return join(self._place, f"files/{digest}")

@@ -154,10 +154,16 @@ def test_a_card_names_three_files_and_no_others(server, name):
     assert not any(name in path for path, _ in server.http.seen) and installed(server) == []
 
 
-@pytest.mark.parametrize("address", ["ftp://example.org/a", "https://a/b#md5=1", "https://a/b#sha256=12"])
+@pytest.mark.parametrize("address", ["https://a/b#md5=1", "https://a/b#sha256=12"])
 def test_other_addresses_are_refused(server, address):
     with pytest.raises(ValueError, match="An address must begin with https://, http://, file://"):
         find(address)
+
+
+def test_addresses_of_unknown_kinds_are_refused():
+    pytest.importorskip("fsspec")
+    with pytest.raises(ValueError, match="nothing://a/b cannot be read: Protocol not known"):
+        find("nothing://a/b")
 
 
 def test_an_unreachable_server_is_named(server, monkeypatch):

@@ -18,7 +18,7 @@ from worker_checks import command, outcomes, start
 
 import zoo
 from zoo.storage import mirrors
-from zoo.storage.checkpoints import read_checkpoint
+from zoo.storage.checkpoints import find, read_checkpoint
 from zoo.storage.mirrors import Mirror, copy_back, local_path, open_folder
 
 ADDRESS = "s3://runs/one"
@@ -237,6 +237,23 @@ def test_names_outside_of_the_folder_are_refused(bucket, tmp_path, monkeypatch):
     bucket.put_object(Bucket="runs", Key="one/generation-1.json", Body=content)
     with pytest.warns(UserWarning, match="outside of the folder"), pytest.raises(ValueError, match="are damaged"):
         open_folder(ADDRESS)
+
+
+def test_a_store_that_cannot_be_reached_is_told(bucket):
+    with pytest.raises(ValueError, match="s3://none/one cannot be reached: .*Check the address and your credentials"):
+        open_folder("s3://none/one")
+    with pytest.raises(ValueError, match="neither the name of a checkpoint nor a folder"):
+        find("s3://runs/none")
+
+
+def test_a_file_system_with_folders(tmp_path, monkeypatch):
+    address = (tmp_path / "shared" / "run").as_uri()
+    for number in range(3):
+        on_machine(tmp_path / f"machine-{number}", monkeypatch)
+        folder = open_folder(address)
+        assert read(folder) == ({"weights": str(number - 1)} if number else {})
+        write(folder, weights=str(number))
+        copy_back(folder, wait=True)
 
 
 def test_folders_of_this_machine_are_themselves(tmp_path):
