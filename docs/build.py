@@ -19,7 +19,7 @@ GROUPS = {
     "Start": "installation first-model which-recipe translation training",
     "Layers and models": "layers models families verification pictures quantization non-autoregressive",
     "Tasks": "robust-translators classification labelling parsing images detection speech language-models pretraining",
-    "Run": "checkpoints several-machines large-corpora serving web coming-from when-something-is-wrong",
+    "Run": "checkpoints several-machines wmt14 large-corpora serving web coming-from when-something-is-wrong",
     "Change": "inside development adding-a-task contributing security benchmarks changelog",
 }
 SETTINGS = """

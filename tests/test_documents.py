@@ -108,6 +108,8 @@ def check_command(module, arguments):
     """Parses arguments by the parser of the command, and its settings by those of the recipe."""
     commands = commands_of(module)
     options = commands.parser().parse_args(arguments)
+    if module == "zoo" and arguments[0] == "estimate":
+        commands = commands_of(f"zoo.{options.task}")
     if getattr(options, "set", None):
         commands.recipe(options)
     if module == "zoo" and arguments[0] == "plan":

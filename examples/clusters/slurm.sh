@@ -4,6 +4,7 @@
 #SBATCH --nodes=4 --ntasks-per-node=1 --gpus-per-node=8 --requeue --time=24:00:00 --signal=TERM@120 --open-mode=append
 HOSTS=$(scontrol show hostnames "$SLURM_JOB_NODELIST" | tr '\n' ' ')
 export HOSTS
+export KERAS_TRANSFORMER_GRACE=110  # Seconds; a little less than --signal leaves.
 # shellcheck disable=SC2016  # The worker's own variables.
 srun --kill-on-bad-exit=1 sh -c '
     TF_CONFIG=$(python3 -c "
