@@ -85,15 +85,67 @@ print("done")
 """
 
 
+FAMILIES = """
+import jax
+import keras
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec as P
+from test_training_argument import MODELS
+from zoo.distribution.mesh import MeshParallel, bytes_per_device
+
+def gradients(model_class, config, inputs, mesh=None):
+    keras.utils.set_random_seed(1)
+    model = model_class(config)
+    model.build()
+    groups = model.trainable_variables, model.non_trainable_variables
+    state = [[variable.value for variable in group] for group in groups]
+    if mesh is not None:
+        place = NamedSharding(mesh, P("data"))
+        inputs = {name: jax.device_put(np.asarray(array), place) for name, array in inputs.items()}
+
+    def loss(trainable, others, inputs):
+        outputs = keras.tree.flatten(model.stateless_call(trainable, others, inputs, training=True)[0])
+        return sum((output.astype("float32") ** 2).mean() for output in outputs)
+
+    value, found = jax.jit(jax.value_and_grad(loss))(*state, inputs)
+    return model, float(value), [np.asarray(each) for each in found]
+
+one = [gradients(*case) for case in MODELS]
+keras.distribution.set_distribution(MeshParallel(keras.distribution.list_devices(), 4))
+mesh = None
+for case, (same, loss, expected) in zip(MODELS, one):
+    mesh = mesh or gradients(*case)[0].trainable_variables[-1].value.sharding.mesh
+    model, value, found = gradients(*case, mesh)
+    np.testing.assert_allclose(value, loss, rtol=1e-4, err_msg=case[0].__name__)
+    for weight, array, wanted in zip(model.trainable_variables, found, expected, strict=True):
+        scale = np.abs(wanted).max() + 1e-3
+        np.testing.assert_allclose(array, wanted, atol=1e-3 * scale, err_msg=f"{case[0].__name__} {weight.path}")
+    blocks = [weight for weight in model.trainable_variables if "/block_" in weight.path]
+    share = max(bytes_per_device(blocks).values()) / (4 * sum(weight.value.size for weight in blocks))
+    print(case[0].__name__, f"{share:.2f}")
+    assert share < 0.4, case[0].__name__
+print("done")
+"""
+
+
 def run_on_devices(code):
+    path = os.pathsep.join(map(str, (ROOT, ROOT / "tests", ROOT / "tests/zoo/models")))
     own = {"KERAS_BACKEND": "jax", "JAX_PLATFORMS": "cpu", "JAX_DISABLE_MOST_OPTIMIZATIONS": "1"}
-    own |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "PYTHONPATH": str(ROOT)}
+    own |= {"XLA_FLAGS": "--xla_force_host_platform_device_count=8", "PYTHONPATH": path}
     return subprocess.run([sys.executable, "-c", code], env={**os.environ, **own}, capture_output=True, text=True)
 
 
 def test_each_device_has_its_part_of_weights_and_moments():
     pytest.importorskip("jax", reason="jax is not installed")
     result = run_on_devices(CODE)
+    assert result.stdout.endswith("done\n"), result.stdout + result.stderr
+
+
+@pytest.mark.slow
+def test_gradients_of_all_families_are_those_of_one_device():
+    """With dropout, in groups of four devices, which hold parts of most of their weights."""
+    pytest.importorskip("jax", reason="jax is not installed")
+    result = run_on_devices(FAMILIES)
     assert result.stdout.endswith("done\n"), result.stdout + result.stderr
 
 
