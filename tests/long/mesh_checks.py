@@ -31,8 +31,7 @@ def environment(devices: int) -> dict[str, str]:
 def train(arguments: list, output: pathlib.Path, model_devices: int, steps: int = STEPS) -> list[dict]:
     """Trains on 8 devices, or on one for 0 `model_devices`; returns the lines of the run's log."""
     several = ["--strategy", "mirrored", "--model-devices", str(model_devices)] if model_devices else []
-    for setting in ("model.num_heads=8", f"training.steps={steps}", "model.dropout=0.1", "model.attention_dropout=0.1"):
-        several += ["--set", setting]
+    several += ["--set", "model.num_heads=8", "--set", f"training.steps={steps}"]
     line = [sys.executable, *arguments, *several]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "cwd": ROOT}
     process = subprocess.Popen(line, env=environment(DEVICES if model_devices else 1), **pipes)
