@@ -1,6 +1,7 @@
 """Probes, each of which tests one property of a sequence model on a batch."""
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -55,6 +56,22 @@ def batch_invariance(subject: Subject) -> Finding:
         if found > worst:
             worst, note = found, f"example {number} alone"
     return _judged("batch invariance", subject, worst, note)
+
+
+def training_argument(subject: Subject) -> Finding:
+    """Checks that dropout changes outputs when the model is called as Keras's `fit` calls it."""
+    name, model = "dropout acts in fit", subject.model
+    if not any(getattr(layer, "rate", 0) and hasattr(layer, "seed_generator") for layer in sublayers(model)):
+        return Finding(name, None, note="not applicable: no dropout")
+    takes = "training" in inspect.signature(model.call).parameters
+    found = subject.call_in_training({"training": True} if takes else {})
+    if [array.shape for array in found] != [array.shape for array in subject.outputs]:
+        return Finding(name, True)
+    changed = any(np.any(one != other) for one, other in zip(found, subject.outputs))
+    lacking = (
+        "`call` does not pass `training` on to the layers inside" if takes else "`call` has no argument `training`"
+    )
+    return Finding(name, changed, note="" if changed else lacking)
 
 
 def permutation(subject: Subject, rng: np.random.Generator) -> Finding:

@@ -1,6 +1,6 @@
 """Tested model: its inputs as sequences, its outputs, and which output has the steps of which input."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import keras
@@ -55,6 +55,16 @@ class Subject:
     def call(self, arrays: Sequence[np.ndarray], model: keras.Model | None = None) -> list[np.ndarray]:
         """Returns the outputs in inference, as float64."""
         return _float64((model or self.model)(self.nest(arrays), training=False))
+
+    def call_in_training(self, arguments: Mapping[str, Any]) -> list[np.ndarray]:
+        """Returns the outputs of a call as in Keras's `fit`, which does not change the model, as float64."""
+        model, inputs = self.model, self.nest(self.arrays)
+        if keras.backend.backend() == "jax":  # There `fit` skips `__call__`.
+            groups = model.trainable_variables, model.non_trainable_variables
+            values = ([variable.value for variable in group] for group in groups)
+            return _float64(model.stateless_call(*values, inputs, **arguments)[0])
+        with keras.StatelessScope():
+            return _float64(model(inputs, **arguments))
 
     def compiled_call(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Returns the outputs of `predict_on_batch`, which Keras compiles, as float64."""

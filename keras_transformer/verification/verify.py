@@ -29,8 +29,9 @@ def verify(
 
     Outputs must not depend on padding, the rest of the batch, its order or later steps of the causal input; every real
     step must be seen; padding must get no gradient; compiled calls, decoding with a cache, reduced precision, and
-    saving and loading must give the same outputs. A probe that raises an error fails with that error; one that does not
-    fit the model reports "not applicable". The model is called in inference and is not changed. Axes: B batch, T steps.
+    saving and loading must give the same outputs; dropout must act in training. A probe that raises an error fails with
+    that error; one that does not fit the model reports "not applicable". The model is called in inference, but for
+    dropout, and is not changed. Axes: B batch, T steps.
 
     Args:
         model: Any built Keras model, functional or subclassed, that takes one nest of arrays.
@@ -66,6 +67,7 @@ def verify(
     seen = functools.cache(lambda: influences(subject, causal, rng))
     runs = [
         ("same answer twice", lambda: probes.repeatability(subject)),
+        ("dropout acts in fit", lambda: probes.training_argument(subject)),
         ("padding invariance", lambda: probes.padding_invariance(subject)),
         ("causality", causal and (lambda: probes.causality(subject, causal, rng))),
         ("batch invariance", lambda: probes.batch_invariance(subject)),

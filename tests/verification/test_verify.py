@@ -40,7 +40,7 @@ def model(*faults, causal=False, positions=None, pooled=False):
     x = (positions or PositionalEncoding())(TokenEmbedding(30, 16)(ids))
     for fault in faults:
         x = fault(x)
-    x = Encoder(num_layers=1, num_heads=2, intermediate_dim=32, name="encoder")(x, use_causal_mask=causal)
+    x = Encoder(num_layers=1, num_heads=2, intermediate_dim=32, dropout=0.1, name="encoder")(x, use_causal_mask=causal)
     if pooled:
         x = keras.layers.GlobalAveragePooling1D()(x)
     return keras.Model(ids, keras.layers.Dense(5)(x))
@@ -53,7 +53,7 @@ def test_correct_model_passes(options, capsys):
     assert str(report) in printed and "not requested" in printed and "FAILED" not in printed
     tried = {finding.probe for finding in report.findings if finding.passed}
     missing = {"cached equals uncached"} | ({"causality"} if not options.get("causal") else set())
-    assert report.passed and len(tried) == 13 - len(missing), str(report)
+    assert report.passed and len(tried) == 14 - len(missing), str(report)
 
 
 @pytest.mark.parametrize(
@@ -74,6 +74,53 @@ def test_error_fails_its_probe(fault, probe):
     """All probes pass the same model without the error; see `test_correct_model_passes`."""
     found = probe(Subject(model(fault()), BATCH))
     assert found.passed is False and found.difference is not None, found
+
+
+class Subclassed(keras.Model):
+    """An encoder in a model of one's own, whose `call` passes `training` on, or has it, or neither."""
+
+    def __init__(self, dropout=0.5):
+        super().__init__()
+        self.embedding, self.encoder = TokenEmbedding(30, 16), Encoder(1, 2, 32, dropout=dropout)
+
+    def call(self, ids, training=None):
+        return self.encoder(self.embedding(ids), training=training)
+
+
+class HasTraining(Subclassed):
+    def call(self, ids, training=None):
+        return self.encoder(self.embedding(ids))
+
+
+class HasNone(Subclassed):
+    def call(self, ids):
+        return self.encoder(self.embedding(ids))
+
+
+@pytest.mark.parametrize(
+    ("model_class", "passed", "note"),
+    [
+        (Subclassed, True, ""),
+        (HasTraining, keras.backend.backend() != "jax", "does not pass `training` on"),
+        (HasNone, False, "has no argument `training`"),
+    ],
+)
+def test_dropout_must_act_in_fit(model_class, passed, note):
+    keras.utils.set_random_seed(1)
+    tried = model_class()
+    tried(BATCH)
+    before = [np.array(variable) for variable in tried.variables]
+    found = probes.training_argument(Subject(tried, BATCH))
+    assert found.passed is passed and (passed or note in found.note), found
+    for one, other in zip(before, tried.variables):
+        np.testing.assert_array_equal(one, np.array(other))
+    tried.compile(keras.optimizers.SGD(0.0), keras.losses.MeanSquaredError())
+    targets = np.random.default_rng(0).normal(size=(*BATCH.shape, 16))
+    fitted = tried.fit(BATCH, targets, verbose=0).history["loss"][0]
+    assert (abs(fitted - tried.evaluate(BATCH, targets, verbose=0)) > 1e-3) is passed
+    without = model_class(dropout=0.0)
+    without(BATCH)
+    assert probes.training_argument(Subject(without, BATCH)).passed is None
 
 
 def test_compiled_calls_do_not_change_the_model():

@@ -152,7 +152,7 @@ class Task:
                 labels. With another `tokenizer`, the pieces that both vocabularies have keep their vectors.
             log: Called with lines that report what happens.
             strategy: A `tf.distribute` strategy whose devices share each batch; None for one device. The result is the
-                same for any number of devices, and a run may resume on another number.
+                same for any number of devices but for dropout, and a run may resume on another number.
 
         Raises:
             ValueError: If `folder` holds other files, its run was started with another recipe, vocabulary, corpus or
