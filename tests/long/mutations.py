@@ -41,6 +41,7 @@ from faults_pictures import PICTURES
 from faults_preparation import PREPARATION
 from faults_reports import REPORTS
 from faults_robust import ROBUST
+from faults_running import RUNNING
 from faults_speech import SPEECH
 from faults_tasks import TASKS
 from faults_web import WEB
@@ -57,6 +58,7 @@ FAULTS = [
     *PREPARATION,
     *REPORTS,
     *ROBUST,
+    *RUNNING,
     *IMAGES,
     *DETECTION,
     *SPEECH,
