@@ -47,6 +47,8 @@ def run_estimate(options: argparse.Namespace) -> None:
     for name in ("devices", "model_devices", "length"):
         if getattr(options, name) < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1. Received: {getattr(options, name)}.")
+    if options.price is not None and not options.price >= 0:
+        raise ValueError(f"--price must not be negative. Received: {options.price:g}.")
     replicas, rest = divmod(options.devices, options.model_devices)
     if rest:
         raise ValueError(

@@ -35,6 +35,8 @@ def test_workers_that_are_well_are_left_alone():
                 each.beat(step)
                 assert [*each.watched(iter([step]))] == [step]
             time.sleep(2 * LIMIT / 30)
+        examples = found[0].watched(iter([1, 2]))
+        assert next(examples) == 1  # Which then is being learned from, for long.
         found[1].end()  # Others wait while the chief evaluates.
         time.sleep(2 * LIMIT)
         assert failures == [[], [], []]

@@ -86,11 +86,20 @@ def test_another_machine_goes_on_with_the_newest_state(bucket, tmp_path, monkeyp
     other = open_folder(ADDRESS)
     assert other != folder and read(other) == {"changed": "c", "only": "c"}
     write(other, changed="d")
+    (other / "training" / "only").unlink()
     copy_back(other, wait=True)
     on_machine(tmp_path / "first", monkeypatch)
-    assert read(open_folder(ADDRESS)) == {"changed": "d", "only": "c"}
-    contents = {"c", "d", "x"} - {"x"}  # Of the two generations that are kept.
-    assert len([key for key in keys(bucket) if "/files/" in key]) == len(contents)
+    assert read(open_folder(ADDRESS)) == {"changed": "d"}
+    assert len([key for key in keys(bucket) if "/files/" in key]) == 2  # "c" and "d", of the two generations.
+
+
+def test_content_that_comes_back_is_kept(bucket, tmp_path, monkeypatch):
+    folder = open_folder(ADDRESS)
+    for state in "aba":
+        write(folder, weights=state)
+        copy_back(folder, wait=True)
+    on_machine(tmp_path / "second", monkeypatch)
+    assert read(open_folder(ADDRESS)) == {"weights": "a"}
 
 
 def test_an_altered_generation_is_left_for_the_older_one(bucket, tmp_path, monkeypatch):

@@ -96,6 +96,7 @@ def test_the_command(capsys):
     for wrong, message in (
         (["--model-devices", "3"], "divide the number of devices, 8. Received: 3"),
         (["--devices", "0"], "--devices must be at least 1"),
+        (["--price", "-1"], "--price must not be negative"),
         (["--recipe", "none"], "--recipe must be one of"),
     ):
         assert main([*line, *wrong]) == 2
