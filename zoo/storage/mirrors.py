@@ -104,10 +104,8 @@ class Mirror:
     def pull(self) -> None:
         """Replaces the folder by the newest undamaged generation, unless the folder is that one or follows it."""
         generations = self._generations()
-        newest, own = generations[0]["number"] if generations else 0, self._number()
-        if newest <= own:
-            if newest < own:  # The newest generation was deleted or damaged, and is copied again.
-                self._record(newest)
+        newest = generations[0]["number"] if generations else 0
+        if newest <= self._number():  # Lower if the newest generation was deleted or damaged.
             return
         for generation in generations:
             try:

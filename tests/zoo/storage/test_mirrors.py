@@ -240,8 +240,9 @@ def test_two_processes_at_one_address_are_found(bucket, tmp_path, monkeypatch):
     assert read(open_folder(ADDRESS)) == {"weights": "b"}
 
 
-def test_names_outside_of_the_folder_are_refused(bucket, tmp_path, monkeypatch):
-    described = {"../outside": {"sha256": "0" * 64, "bytes": 1}}
+@pytest.mark.parametrize("name", ["../outside", "/outside", "a/../../outside", ".mirror.json"])
+def test_names_outside_of_the_folder_are_refused(bucket, name):
+    described = {name: {"sha256": "0" * 64, "bytes": 1}}
     content = mirrors._sealed({"number": 1, "files": described})
     bucket.put_object(Bucket="runs", Key="one/generation-1.json", Body=content)
     with pytest.warns(UserWarning, match="outside of the folder"), pytest.raises(ValueError, match="are damaged"):
