@@ -83,7 +83,7 @@ def _weight_shapes(config):
 
     kinds = {ModelConfig: Seq2Seq, LanguageModelConfig: LanguageModel, EncoderConfig: EncoderModel}
     model_class = next(kinds[kind] for kind in kinds if isinstance(config, kind))
-    if dataclasses.is_dataclass(config) and type(config) is not model_class.config_class:
+    if type(config) is not model_class.config_class:
         names = [field.name for field in dataclasses.fields(model_class.config_class)]
         config = model_class.config_class(**{name: getattr(config, name) for name in names})
     with keras.StatelessScope(initialize_variables=False):
