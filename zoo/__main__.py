@@ -1,4 +1,4 @@
-"""Command line: `python -m zoo list | show | check | pack | average | convert | doctor | plan | estimate | serve`."""
+"""Command line: `python -m zoo list | show | check | pack | convert | plan | serve` and others."""
 
 import argparse
 import contextlib
@@ -14,7 +14,7 @@ import rich.console
 import rich.table
 
 import zoo
-from zoo.commands import command_line, estimating
+from zoo.commands import command_line, data_working, estimating
 from zoo.commands.command_line import add_command
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
@@ -263,6 +263,7 @@ def parser() -> argparse.ArgumentParser:
     plan.add_argument("task", choices=zoo.tasks(), help="folder of the task")
     plan.add_argument("arguments", nargs=argparse.REMAINDER, help="of `train`, but for --output")
     estimating.add_arguments(add_command(commands, "estimate", estimating.run_estimate))
+    data_working.add_arguments(add_command(commands, "data-worker", data_working.run_data_worker, backend=False))
     _add_serve(commands)
     return found
 

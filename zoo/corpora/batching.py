@@ -66,7 +66,7 @@ def token_batches(
     Raises:
         ValueError: If one row has more than `batch_tokens` positions on a side.
     """
-    plan = _BatchPlan(corpus, batch_tokens, pad_multiple, seed, epoch)
+    plan = BatchPlan(corpus, batch_tokens, pad_multiple, seed, epoch)
     yield from map(plan.gather, range(len(plan)))
 
 
@@ -88,7 +88,7 @@ class BatchStream:
         pad_multiple: int = 1,
     ):
         self._corpus = corpus
-        self._plan = functools.partial(_BatchPlan, corpus, batch_tokens, pad_multiple, seed)
+        self._plan = functools.partial(BatchPlan, corpus, batch_tokens, pad_multiple, seed)
         self._start, self._sizes = tuple(start), {}
 
     def __iter__(self) -> typing.Iterator[Batch]:
@@ -102,7 +102,14 @@ class BatchStream:
                 )
             self._sizes[epoch] = len(plan)
             self._corpus.prepare(epoch + 1)
-            yield from map(plan.gather, range(skip if epoch == first else 0, len(plan)))
+            yield from self.batches(plan, epoch, skip if epoch == first else 0)
+
+    def batches(self, plan: "BatchPlan", epoch: int, first: int) -> typing.Iterator[Batch]:
+        """Makes the batches of an epoch from the number `first` on."""
+        return map(plan.gather, range(first, len(plan)))
+
+    def close(self) -> None:
+        """Ends what makes batches elsewhere."""
 
     def batches_in(self, epoch: int) -> int:
         """Returns the number of batches of an epoch."""
@@ -172,7 +179,7 @@ def next_power_of_two(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-class _BatchPlan:
+class BatchPlan:
     """Assignment of the rows of an epoch to batches, and the order of the batches."""
 
     def __init__(self, corpus, batch_tokens, pad_multiple, seed, epoch):
@@ -202,7 +209,8 @@ class _BatchPlan:
     def __len__(self):
         return len(self._spans)
 
-    def gather(self, number):
+    def gather(self, number: int) -> Batch:
+        """Makes the batch of a number."""
         first, last = self._spans[number]
         rows = np.sort(self._order[first:last])  # Sequential reads are faster in memory-mapped files.
         widths = [_round_up(int(lengths[rows].max()), self._width_multiple) for lengths in self._lengths]

@@ -37,7 +37,7 @@ def shuffled_dataset(corpus: Corpus, batch_size: int, shuffle: bool, seed: int) 
         tensors = tf.numpy_function(lambda numbers: [*gather(numbers).values()], [numbers], dtypes)
         return {name: tf.ensure_shape(ids, [None] * first[name].ndim) for name, ids in zip(names, tensors)}
 
-    return _without_autotuning(rows.batch(batch_size).map(batch).prefetch(2))
+    return without_autotuning(rows.batch(batch_size).map(batch).prefetch(2))
 
 
 def numbered_map(
@@ -79,10 +79,10 @@ def training_dataset(examples: typing.Iterable, prefetch: int = 4) -> tf.data.Da
         return tf.ensure_shape(more, ()), tf.nest.pack_sequence_as(first, tensors)
 
     dataset = tf.data.Dataset.counter().map(example).take_while(lambda more, example: more)
-    return _without_autotuning(dataset.map(lambda more, example: example).prefetch(prefetch))
+    return without_autotuning(dataset.map(lambda more, example: example).prefetch(prefetch))
 
 
-def _without_autotuning(dataset):
+def without_autotuning(dataset):
     """Returns the dataset without the thread that tunes its parameters, of which it has none.
 
     That thread sleeps up to a minute at a time, and the end of an iterator waits for it.

@@ -16,7 +16,7 @@ def check_corpus(corpus: Corpus, folder: pathlib.Path) -> None:
     Raises:
         ValueError: If the run was started with another corpus.
     """
-    _check(folder / "corpus.sha256", _corpus_digest(corpus), len(corpus), "corpus")
+    _check(folder / "corpus.sha256", corpus_digest(corpus), len(corpus), "corpus")
 
 
 def check_dev(data: TrainingData, folder: pathlib.Path) -> None:
@@ -44,7 +44,7 @@ def _check(path, digest, count, name):
         )
 
 
-def _corpus_digest(corpus):
+def corpus_digest(corpus: Corpus) -> str:
     """Computes the SHA-256 of all arrays of a corpus; prepared corpora have it stored."""
     if hasattr(corpus, "digest"):
         return corpus.digest

@@ -1,5 +1,6 @@
 """Training runs: their data, folder, vocabulary and corpus, training, and the choice of the final weights."""
 
+import contextlib
 import dataclasses
 import json
 import pathlib
@@ -11,7 +12,7 @@ import numpy as np
 from keras_transformer.training import average_arrays
 from zoo.config import Recipe, TrainingConfig
 from zoo.config_values import from_dict, to_dict
-from zoo.corpora.batching import BatchStream, Corpus
+from zoo.corpora.batching import Corpus
 from zoo.distribution.current import current_workers
 from zoo.distribution.workers import SINGLE_PROCESS, Workers, lost_worker_errors
 from zoo.serving.predictor import Predictor
@@ -20,7 +21,7 @@ from zoo.storage.lock import folder_lock
 from zoo.storage.mirrors import local_path, open_folder
 from zoo.text.tokenizer_training import train_tokenizer
 from zoo.text.vocabularies import Vocabulary, read_vocabulary
-from zoo.training import planning
+from zoo.training import data_workers, planning
 from zoo.training.finishing import finished_steps
 from zoo.training.progress import regular_lines
 from zoo.training.tracking import is_tracked
@@ -233,6 +234,9 @@ def train_model(
         zoo.training.planning.Planned: If only a plan is requested.
     """
     model, settings = predictor.model, run.settings
+    identity = data_workers.identity((run.folder / "corpus.sha256").read_text("utf-8"), settings, run.vocabulary)
+    if data_workers.is_data_worker():
+        data_workers.serve(corpus, identity, run.log)
 
     def evaluate(model):
         return task.dev_figures(predictor, run)
@@ -243,13 +247,8 @@ def train_model(
         trainer = Trainer(model, settings, run.folder / "training", evaluate, *batches, loss)
         if trainer.step:
             run.log(f"continuing from step {trainer.step:,} of {settings.steps:,}")
-        stream = BatchStream(
-            corpus,
-            settings.batch_tokens,
-            seed=settings.seed,
-            start=trainer.position,
-            pad_multiple=8 if model.jit_compile else 1,
-        )
+        order = {"seed": settings.seed, "start": trainer.position, "pad_multiple": 8 if model.jit_compile else 1}
+        stream = data_workers.open_stream(corpus, identity, run.log, settings.batch_tokens, **order)
         if trainer.accumulation * trainer.replicas > 1:
             run.log(
                 f"{settings.batch_tokens:,} tokens a step: {trainer.replicas} device{'s' * (trainer.replicas > 1)}, "
@@ -264,7 +263,8 @@ def train_model(
         if trainer.workers.count > 1:
             lengths = corpus.epoch(trainer.position[0]).lengths()
             trainer.workers.check_same("corpus", b"".join(side.tobytes() for side in lengths))
-        average = trainer.fit(batches)
+        with contextlib.closing(stream):
+            average = trainer.fit(batches)
         _, best = trainer.workers.broadcast(lambda: (None, trainer.best()))
     candidates, scores = {"average": average, "best": best, "mean of both": average_arrays([average, best])}, {}
     for name, arrays in candidates.items():
