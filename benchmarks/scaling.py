@@ -8,13 +8,14 @@
 any more, and the held-out one, larger than all in both. Smaller corpora are parts of the larger ones; the vocabulary,
 batches and schedule are the same for all. It can be interrupted: finished runs are kept and the others resume.
 
-`fit` fits the loss in nats a token on the dev set (Hoffmann et al. 2022, equation 2, here with corpora that are read
-until the loss stops falling),
+`fit` fits the loss in nats a token on the dev set, for corpora that are read until it stops falling (Kaplan et al. 2020,
+equation 1.5; Gordon et al. 2021 found it for translators),
 
-    L(N, D) = E + A / N^a + B / D^b
+    L(N, D) = ((M / N)^(a / b) + C / D)^b
 
-to all but the held-out run, with N the parameters without embeddings and D the pairs; it prints intervals of 95 % from
-fits to resampled runs, and the prediction for the held-out run beside its loss.
+to all but the held-out run, with N the parameters without embeddings and D the pairs. Without the other limit, the loss
+would be (M / N)^a of a model and (C / D)^b of a corpus. It prints intervals of 95 % from fits to resampled runs, and the
+prediction for the held-out run beside its loss.
 """
 
 import argparse
@@ -141,13 +142,13 @@ def fit_law(options):
     rows = [json.loads(line) for line in pathlib.Path(options.runs).read_text("utf-8").splitlines()]
     grid, held_out = ([row for row in rows if row["held_out"] == wanted] for wanted in (False, True))
     if len(grid) < 6:
-        raise SystemExit(f"Five numbers are fitted. Expected: at least 6 runs. Received: {len(grid)}.")
+        raise SystemExit(f"Four numbers are fitted. Expected: at least 6 runs. Received: {len(grid)}.")
     sizes, losses = sizes_of(grid), np.array([row["loss"] for row in grid])
     law = fitted(sizes, losses)
     errors = np.log(losses / predicted(law, sizes))
     rng = np.random.default_rng(SEED)
     again = [fitted(sizes, predicted(law, sizes) * np.exp(rng.choice(errors, len(errors))), law) for _ in range(200)]
-    for name, value, low, high in zip("E A B a b".split(), law, *np.percentile(again, (2.5, 97.5), axis=0)):
+    for name, value, low, high in zip("M C a b".split(), law, *np.percentile(again, (2.5, 97.5), axis=0)):
         print(f"{name} = {value:.3g} [{low:.3g}, {high:.3g}]")
     print(
         f"{len(grid)} runs; the law is off by {np.abs(np.expm1(errors)).mean():.1%} on average, at most "
@@ -173,29 +174,27 @@ def sizes_of(rows) -> np.ndarray:
 
 def predicted(law, sizes):
     """The law at `[2, runs]` of parameters and pairs."""
-    constant, by_model, by_data, a, b = law
-    return constant + by_model * sizes[0] ** -a + by_data * sizes[1] ** -b
+    model, data, a, b = law
+    return ((model / sizes[0]) ** (a / b) + data / sizes[1]) ** b
 
 
 def fitted(sizes, losses, start=None):
-    """Returns (E, A, B, a, b) of the least Huber loss between logarithms, of all starts (Hoffmann et al. 2022, D.2)."""
+    """Returns (M, C, a, b) of the least Huber loss between logarithms, of all starts (Hoffmann et al. 2022, D.2)."""
     from scipy.optimize import least_squares
 
     def distance(values):
-        constant, by_model, by_data, a, b = values
-        law = np.exp(constant), np.exp(by_model), np.exp(by_data), a, b
-        return np.log(predicted(law, sizes) / losses)
+        return np.log(predicted((*np.exp(values[:2]), *values[2:]), sizes) / losses)
 
-    bounds = (-12, -6, -6, 0.02, 0.02), (np.log(losses.min()), 25, 25, 2, 2)
-    starts = itertools.product((-1.0, 0.3), (2.0, 6.0), (2.0, 6.0), (0.2, 0.6), (0.2, 0.6))
+    bounds = (-5, -5, 0.02, 0.02), (60, 60, 3, 3)
+    starts = itertools.product((10.0, 16.0), (9.0, 13.0), (0.2, 0.6), (0.2, 0.6))
     if start is not None:
-        starts = [(*np.log(start[:3]), *start[3:])]
+        starts = [(*np.log(start[:2]), *start[2:])]
     found = []
     for values in starts:
         inside = np.clip(values, np.add(bounds[0], 1e-6), np.subtract(bounds[1], 1e-6))
         found.append(least_squares(distance, inside, bounds=bounds, loss="huber", f_scale=0.01))
     best = min(found, key=lambda result: result.cost).x
-    return np.array([*np.exp(best[:3]), *best[3:]])
+    return np.array([*np.exp(best[:2]), *best[2:]])
 
 
 def draw(grid, held_out, law, path):

@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
 import scaling
 
-LAW = np.array([1.2, 60.0, 90.0, 0.4, 0.5])
+LAW = np.array([1.5e6, 2e5, 0.3, 0.35])
 
 
 def rows(noise):

@@ -22,7 +22,7 @@ RUNNING = [
     ),
     Fault("zoo/storage/mirrors.py", "self.pending.touch()", "pass", MIRRORS),
     Fault("zoo/storage/mirrors.py", 'or ".." in path.parts', "", MIRRORS),
-    Fault("zoo/storage/mirrors.py", 'generation-{number % 2}.json"', 'generation-0.json"', MIRRORS),
+    Fault("zoo/storage/mirrors.py", "_GENERATIONS[number % 2]", "_GENERATIONS[0]", MIRRORS),
     Fault("zoo/storage/mirrors.py", "for digest in older - kept:", "for digest in older:", MIRRORS),
     Fault("zoo/storage/mirrors.py", "if attempt + 1 == ATTEMPTS:", "if True:", MIRRORS),
     Fault("zoo/storage/mirrors.py", "for path in [*self._others(files)]:", "for path in []:", MIRRORS),

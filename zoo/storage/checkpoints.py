@@ -13,7 +13,7 @@ import safetensors.numpy
 
 from zoo.storage import downloads, formats, packing
 from zoo.storage.arrays import new_folder, write_atomically
-from zoo.storage.mirrors import open_folder
+from zoo.storage.mirrors import is_mirror, open_folder
 
 CARD, CONFIG, WEIGHTS, VOCABULARY = "card.json", "config.json", "model.safetensors", "vocabulary.model"
 WEIGHTS_FOLDER = pathlib.Path(__file__).parents[1] / "weights"
@@ -196,7 +196,8 @@ def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
     name = os.fspath(name_or_folder)
     if name in known:
         return known[name]
-    if name.split("://")[0].lower() in downloads.SCHEMES and downloads.is_address(name):
+    scheme = name.split("://")[0].lower() if downloads.is_address(name) else ""
+    if scheme in downloads.SCHEMES and not (scheme == "file" and is_mirror(name)):
         return downloads.fetch(name, CARD, _files)
     folder = open_folder(name, writes=False)  # The second kind of address is that of a training run.
     for place in (folder, folder / "checkpoint"):  # The second in the folder of a training run.

@@ -20,9 +20,10 @@ from typing import Any
 
 from zoo.storage.arrays import write_atomically
 from zoo.storage.downloads import cache_folder, is_address
-from zoo.storage.remote import fetch, file_system, join
+from zoo.storage.remote import exists, fetch, file_system, join
 
 ATTEMPTS, PAUSE = 5, 1.0  # Of an operation of the store, and the first seconds between two, which double.
+_GENERATIONS = "generation-0.json", "generation-1.json"
 _RECORD, _SNAPSHOT = ".mirror.json", ".mirror"
 _OBJECT_STORES = "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "oci"
 _NOTE = b"A training run of keras_transformer. The newer of generation-0.json and generation-1.json lists its files.\n"
@@ -35,6 +36,11 @@ def local_path(folder: str | os.PathLike) -> pathlib.Path:
     if not is_address(address):
         return pathlib.Path(folder)
     return cache_folder() / "runs" / hashlib.sha256(address.rstrip("/").encode()).hexdigest()[:16]
+
+
+def is_mirror(address: str) -> bool:
+    """Returns whether the folder of a training run was copied to an address."""
+    return any(exists(join(address, name)) for name in _GENERATIONS)
 
 
 def open_folder(folder: str | os.PathLike, writes: bool = True) -> pathlib.Path:
@@ -188,7 +194,7 @@ class Mirror:
                 kept.add(file["sha256"])
         number = there["number"] + 1
         content = _sealed({"number": number, "files": described})
-        self._retried(lambda: self._system.pipe_file(join(self._place, f"generation-{number % 2}.json"), content))
+        self._retried(lambda: self._system.pipe_file(join(self._place, _GENERATIONS[number % 2]), content))
         self._record(number)
         self.pending.unlink(missing_ok=True)
         older = {file["sha256"] for generation in previous[1:] for file in generation["files"].values()}
@@ -225,7 +231,7 @@ class Mirror:
     def _generations(self) -> list[dict]:
         """Returns the undamaged generations at the address, the newest first."""
         found = []
-        for name in ("generation-0.json", "generation-1.json"):
+        for name in _GENERATIONS:
             self._system.invalidate_cache()
             try:
                 found.append(_opened(self._system.cat_file(join(self._place, name))))

@@ -18,7 +18,7 @@ from worker_checks import command, outcomes, start
 
 import zoo
 from zoo.storage import mirrors
-from zoo.storage.checkpoints import find, read_checkpoint
+from zoo.storage.checkpoints import CARD, find, read_checkpoint
 from zoo.storage.mirrors import Mirror, copy_back, local_path, open_folder
 
 ADDRESS = "s3://runs/one"
@@ -264,6 +264,20 @@ def test_a_file_system_with_folders(tmp_path, monkeypatch):
         assert read(folder) == ({"weights": str(number - 1)} if number else {})
         write(folder, weights=str(number))
         copy_back(folder, wait=True)
+
+
+def test_a_run_at_a_file_address_is_found(tmp_path, monkeypatch):
+    """`file://` is the address of a checkpoint, too, which is read without a copy."""
+    address = (tmp_path / "shared" / "run").as_uri()
+    on_machine(tmp_path / "first", monkeypatch)
+    folder = open_folder(address)
+    (folder / "checkpoint").mkdir()
+    (folder / "checkpoint" / CARD).write_text("{}")
+    copy_back(folder, wait=True)
+    on_machine(tmp_path / "second", monkeypatch)
+    assert find(address) == local_path(address) / "checkpoint"
+    with pytest.raises(ValueError, match="card.json"):
+        find((tmp_path / "shared").as_uri())
 
 
 def test_folders_of_this_machine_are_themselves(tmp_path):

@@ -84,10 +84,15 @@ def test_two_trainers_get_every_batch_once_while_a_data_worker_is_killed_and_rep
     process, lines = start(port), []
     clients = [BatchClient(address, {"a": 1}, SETTINGS) for address in (server.address, f"localhost:{port}")]
     trainers = [
-        ServedStream([Lane(c, i, 2, lines.append, again=0.2) for i, c in enumerate(clients)], print, corpus(), **OPTIONS)
+        ServedStream(
+            [Lane(c, i, 2, lines.append, again=0.2) for i, c in enumerate(clients)], print, corpus(), **OPTIONS
+        )
         for _ in range(2)
     ]
-    streams, wanted = [iter(trainer) for trainer in trainers], [iter(BatchStream(corpus(), **OPTIONS)) for _ in range(2)]
+    streams, wanted = (
+        [iter(trainer) for trainer in trainers],
+        [iter(BatchStream(corpus(), **OPTIONS)) for _ in range(2)],
+    )
     try:
         for pair in zip(streams, wanted):
             assert_same(*pair, 30)
