@@ -8,14 +8,14 @@
 any more, and the held-out one, larger than all in both. Smaller corpora are parts of the larger ones; the vocabulary,
 batches and schedule are the same for all. It can be interrupted: finished runs are kept and the others resume.
 
-`fit` fits the loss in nats a token on the dev set, for corpora that are read until it stops falling (Kaplan et al. 2020,
-equation 1.5; Gordon et al. 2021 found it for translators),
+`fit` fits the loss in nats a token on the dev set, for corpora that are read until it stops falling (Kaplan et al.
+2020, equation 1.5; Gordon et al. 2021 found it for translators),
 
     L(N, D) = ((M / N)^(a / b) + C / D)^b
 
-to all but the held-out run, with N the parameters without embeddings and D the pairs. Without the other limit, the loss
-would be (M / N)^a of a model and (C / D)^b of a corpus. It prints intervals of 95 % from fits to resampled runs, and the
-prediction for the held-out run beside its loss.
+to all but the held-out run, with N the parameters without embeddings and D the pairs. Without the other limit, the
+loss would be (M / N)^a of a model and (C / D)^b of a corpus. It prints intervals of 95 % from fits to resampled runs,
+and the prediction for the held-out run beside its loss.
 """
 
 import argparse

@@ -28,7 +28,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def run_data_worker(options: argparse.Namespace) -> int:
-    """Makes batches for trainers that have its address in KERAS_TRANSFORMER_DATA_WORKERS; takes arguments of `train`."""
+    """Makes batches for `train` commands with its address in KERAS_TRANSFORMER_DATA_WORKERS; takes their arguments."""
     require("A data worker", "tensorflow")
     if options.processes < 1 or not 0 < options.port <= 65536 - options.processes:
         raise ValueError(
