@@ -76,9 +76,8 @@ class Trainer:
         self.replicas = self.workers.replicas
         self.accumulation = accumulation_steps(config, self.replicas)
         self.signals = StopSignals(self.workers)
-        self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": []}
+        self.facts = {"step": 0, "position": [0, 0], "best_score": None, "best_step": 0, "history": [], "seconds": 0.0}
         self.facts["interval"] = [0.0, 0.0]  # The sum of the losses since the last evaluation, and their number.
-        self.facts["seconds"] = 0.0
         self._clock = time.monotonic()
         for layer in sublayers(model) if config.remat else ():
             if isinstance(layer, Encoder | Decoder):
@@ -229,6 +228,7 @@ class Trainer:
             with averaged_weights(self.model):
                 save_arrays(self.folder / "last.safetensors", named_arrays(self.model), {"step": step})
         copy_back(self.folder.parent, wait=True)
+        self.workers.sums([0])  # Waits for all: `srun` ends the others as soon as one has ended with an error.
         raise TrainingStopped(
             f"{signal.Signals(number).name}: saved at step {step:,} of {self.config.steps:,}; the same command "
             "continues from there",

@@ -4,6 +4,9 @@ import collections
 import json
 import os
 import pathlib
+import signal
+import time
+import types
 
 import numpy as np
 import pytest
@@ -18,6 +21,8 @@ from zoo.distribution.exiting import WorkerFailure
 from zoo.distribution.workers import Workers, lost_worker_errors
 from zoo.training.micro_batches import local_shares, micro_batches
 from zoo.training.runs import TrainingData, prepare_folder, run_vocabulary
+from zoo.training.stopping import TrainingStopped
+from zoo.training.trainer import Trainer
 from zoo.translation.recipes import RECIPES
 
 
@@ -139,6 +144,27 @@ def test_invalid_clusters_are_refused(text, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ValueError, match="TF_CONFIG.*Expected.*Received"):
         read_cluster()
+
+
+def test_no_worker_ends_before_the_chief_has_saved(tmp_path, monkeypatch):
+    """`srun --kill-on-bad-exit` ends all others as soon as one process has ended."""
+    events = []
+
+    def copy_back(folder, wait):
+        if folder.name == "0":
+            time.sleep(0.5)
+            events.append("saved")
+
+    def stop(workers):
+        trainer = types.SimpleNamespace(workers=workers, folder=tmp_path / f"{workers.index}" / "training")
+        trainer.config = types.SimpleNamespace(steps=9)
+        with pytest.raises(TrainingStopped, match="saved at step 3 of 9"):
+            Trainer.stop(trainer, 3, (0, 3), signal.SIGTERM, saved=True)
+        events.append(workers.index)
+
+    monkeypatch.setattr("zoo.training.trainer.copy_back", copy_back)
+    assert together(3, stop) == [None] * 3
+    assert events[0] == "saved" and sorted(events[1:]) == [0, 1, 2]
 
 
 @pytest.fixture
