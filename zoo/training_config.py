@@ -23,8 +23,9 @@ class AugmentConfig(CheckedConfig):
         copies: With inserted texts that a translation keeps, at corresponding places: emoji, addresses, codes ...
         names: Names that are the same on both sides are replaced by random ones.
         numbers: Numbers on both sides are replaced by others, if they are the same.
-        substitutable: Pairs in whose place another one comes that has a name (two in three) or a number, for corpora
-            with few of them.
+        dates: Dates that are the same on both sides are replaced by others.
+        substitutable: Pairs in whose place another one comes that has a name, a number or a date, for corpora with few
+            of them.
     """
 
     upper: float = share()
@@ -37,6 +38,7 @@ class AugmentConfig(CheckedConfig):
     copies: float = share()
     names: float = share()
     numbers: float = share()
+    dates: float = share()
     substitutable: float = share()
 
     def __post_init__(self):

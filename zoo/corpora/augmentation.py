@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from zoo.corpora.copied_text import random_text
+from zoo.corpora.dates import Dates
 from zoo.corpora.numbering import check_repeatable, numbered
 from zoo.corpora.substitution import Substitution
 from zoo.corpora.typos import add_typos
@@ -48,6 +49,7 @@ class AugmentedPairs:
         self._pool = _sample(pairs, random.Random(f"{seed}/pool"))
         self._lexicon = Lexicon.learn(self._pool) if config.copies else None
         self._substitution = Substitution.of(self._pool)
+        self._dates = Dates.of(self._pool) if config.dates else None
         self._substitutable = self._find_substitutable() if config.substitutable else None
 
     def epoch(self, epoch: int) -> "AugmentedEpoch":
@@ -65,7 +67,8 @@ class AugmentedPairs:
         """Returns a pair changed at random."""
         config = self._config
         if self._substitutable and rng.random() < config.substitutable:
-            pair = rng.choice(rng.choices(self._substitutable, (2, 1))[0])
+            pools, shares = zip(*self._substitutable)
+            pair = rng.choice(rng.choices(pools, shares)[0])
         pair = self._substitute(pair, rng)
         if rng.random() < config.joined:
             others = [self._substitute(rng.choice(self._pool), rng) for _ in range(rng.choice((1, 1, 2)))]
@@ -84,16 +87,20 @@ class AugmentedPairs:
         return self._change_case(source, target, copied, rng)
 
     def _find_substitutable(self):
-        """Returns pairs with names and pairs with numbers; the others for either, if there are none."""
-        kinds = self._substitution.names, self._substitution.numbers
-        pools = [
-            _sample((p for p in self._pairs if change(p, random.Random(1)) != p), random.Random(1)) for change in kinds
-        ]
-        return [pool or pools[1 - i] for i, pool in enumerate(pools)] if any(pools) else None
+        """Returns pairs with names, with numbers and with dates, each with its share of the pairs that replace others."""
+        kinds = [(self._substitution.names, 2), (self._substitution.numbers, 1)]
+        kinds += [(self._dates.change, 2)] if self._dates else []
+        found = []
+        for change, share in kinds:
+            changed = (pair for pair in self._pairs if change(pair, random.Random(1)) != pair)
+            found.append((_sample(changed, random.Random(1)), share))
+        return [(pool, share) for pool, share in found if pool]
 
     def _substitute(self, pair, rng):
         if rng.random() < self._config.names:
             pair = self._substitution.names(pair, rng)
+        if self._dates and rng.random() < self._config.dates and (changed := self._dates.change(pair, rng)) != pair:
+            return changed  # Whose numbers are those of a calendar.
         if rng.random() < self._config.numbers:
             pair = self._substitution.numbers(pair, rng)
         return pair

@@ -48,6 +48,7 @@ ROBUST = Recipe(
             copies=0.2,
             names=0.3,
             numbers=0.5,
+            dates=0.5,
         ),
     ),
     source="For texts as people type them. A deep encoder and a shallow decoder: Kasai et al. 2021; augmentation: "
