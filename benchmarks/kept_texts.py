@@ -65,8 +65,16 @@ TIMES = ["7:45", "10:20", "18:05", "6:50", "23:15", "12:35", "9:10", "16:40"]
 NUMBERS = ["17", "250", "38", "1,200", "64", "3,482.75", "905", "12.5"]
 
 # {} is an address or a code, {t} a time of day, {n} a number.
+DATES = [
+    *((8, 0, 2014), (19, 1, None), (3, 2, 2019), (27, 3, 1988), (14, 4, None), (30, 5, 2021)),
+    *((4, 6, 1776), (11, 7, None), (22, 8, 2003), (31, 9, 1999), (9, 10, None), (24, 11, 2030)),
+]
+"""Day, month from 0, and year or None."""
+
 CARRIERS = {
     "en": {
+        "dates": ["The concert is on {}.", "We moved here on {}.", "Her flight leaves on {}."],
+        "months": ["School starts in {}.", "The museum is closed in {}."],
         "addresses": [
             "Please write to {}.",
             "You can reach me at {} tomorrow.",
@@ -87,6 +95,8 @@ CARRIERS = {
         ],
     },
     "de": {
+        "dates": ["Das Konzert ist am {}.", "Wir sind am {} hierher gezogen.", "Ihr Flug geht am {}."],
+        "months": ["Die Schule beginnt im {}.", "Das Museum ist im {} geschlossen."],
         "addresses": [
             "Bitte schreiben Sie an {}.",
             "Du erreichst mich morgen unter {}.",
@@ -107,6 +117,8 @@ CARRIERS = {
         ],
     },
     "fr": {
+        "dates": ["Le concert est le {}.", "Nous avons emménagé ici le {}.", "Son avion part le {}."],
+        "months": ["L'école commence en {}.", "Le musée est fermé en {}."],
         "addresses": [
             "Veuillez écrire à {}.",
             "Vous pouvez me joindre au {} demain.",

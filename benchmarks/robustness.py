@@ -5,9 +5,10 @@
 Makes the disturbed sets from any corpus, and prints BLEU (sacreBLEU 13a, or the protocol of the card) and its distance
 to the undisturbed score: capitals (scored without case), small letters without the final mark (against the references
 as they are), two sentences in one text, an emoji behind, and two neighbouring letters swapped. Then the percentage of
-texts that are kept: names that replace the most frequent name of the corpus, and addresses, codes, times and numbers
-in plain sentences, of `kept_texts.py`, for English, German and French. `--seed` chooses the disturbances, `--limit`
-takes the first pairs only, `--show N` prints N texts of each set with their translations.
+texts that are kept: names that replace the most frequent name of the corpus, addresses, codes, times and numbers in
+plain sentences, of `kept_texts.py`, and dates and months, whose names are translated, for English, German and French.
+`--seed` chooses the disturbances, `--limit` takes the first pairs only, `--show N` prints N texts of each set with
+their translations.
 """
 
 import argparse
@@ -17,11 +18,12 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from kept_texts import ADDRESSES, CARRIERS, CODES, NAMES, NUMBERS, TIMES
+from kept_texts import ADDRESSES, CARRIERS, CODES, DATES, NAMES, NUMBERS, TIMES
 from rich.console import Console
 from rich.table import Table
 
 import zoo
+from zoo.corpora.dates import MONTHS, Date, write_date
 from zoo.corpora.substitution import Substitution
 from zoo.corpora.word_links import WORD
 from zoo.translation.data import open_pairs
@@ -30,6 +32,7 @@ from zoo.translation.metrics import bleu
 Pair = tuple[str, str]
 # A time of day, a number with groups of thousands, or any other.
 _NUMBER = re.compile(r"(?<!\d)\d\d?[:.]\d\d(?![\d.,])|\d{1,3}(?:[\s’'.,]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,:]\d+)*")
+_MONTHS = {*itertools.chain.from_iterable(MONTHS.values())}
 EMOJI = "😀 😂 ❤ 👍 🎉 😢 🚗 🌞 🍕 🐶".split()
 
 
@@ -55,8 +58,10 @@ def disturbed_sets(pairs: Sequence[Pair], rng: random.Random) -> dict[str, tuple
     }
 
 
-def kept_sets(pairs: Sequence[Pair], language: str, rng: random.Random) -> dict[str, list[tuple[str, list[str]]]]:
-    """Returns texts and what their translations have to contain, by name."""
+def kept_sets(
+    pairs: Sequence[Pair], language: str, rng: random.Random, target: str | None = None
+) -> dict[str, list[tuple[str, list[str]]]]:
+    """Returns texts and what their translations into the language `target` have to contain, by name."""
     known = Substitution.of(pairs).known
     shared = (_words(source) & _words(target) & known for source, target in pairs)
     names = Counter(itertools.chain.from_iterable(shared))
@@ -72,7 +77,24 @@ def kept_sets(pairs: Sequence[Pair], language: str, rng: random.Random) -> dict[
         both = [*itertools.product(TIMES, NUMBERS)]
         carriers = CARRIERS[language]["numbers"]
         sets["a time and a number"] = [(c.format(t=t, n=n), [t, n]) for c in carriers for t, n in both]
+    if language in CARRIERS and target in MONTHS:
+        dates = [Date(*date) for date in DATES]
+        sets["dates"] = [
+            (carrier.format(write_date(date, language)), [*filter(None, _said(date, target))])
+            for carrier in CARRIERS[language]["dates"]
+            for date in dates
+        ]
+        sets["months"] = [
+            (carrier.format(month), [there])
+            for carrier in CARRIERS[language]["months"]
+            for month, there in zip(MONTHS[language], MONTHS[target])
+        ]
     return sets
+
+
+def _said(date, language):
+    """Returns what a translation says of a date: month, day, and the year if there is one."""
+    return MONTHS[language][date.month], str(date.day), date.year and str(date.year)
 
 
 def _words(text):
@@ -84,6 +106,8 @@ def is_kept(value: str, translation: str) -> bool:
     if re.fullmatch(r"\d+(?:[.,:]\d+)*", value) and value.count(".") < 3:  # With more dots, an address of a machine.
         numbers = _NUMBER.findall(translation)
         return re.sub(r"\D", "", value) in {re.sub(r"\D", "", number) for number in numbers}
+    if value in _MONTHS:  # "Mai" is not kept by "Maison".
+        return re.search(rf"\b{value}\b", translation) is not None
     return value in translation
 
 
@@ -93,6 +117,7 @@ def main():
     arguments.add_argument("--data", required=True, help="tab-separated pairs")
     arguments.add_argument("--columns", type=int, nargs=2, help="source and target column; 0 1 by default")
     arguments.add_argument("--language", help="that of the source; the card's by default")
+    arguments.add_argument("--target-language", help="the card's by default")
     arguments.add_argument("--limit", type=int, help="use the first pairs only")
     arguments.add_argument("--beam-size", type=int, help="the checkpoint's by default")
     arguments.add_argument("--seed", type=int, default=1)
@@ -120,7 +145,8 @@ def main():
         table.add_row(name, f"{score:.2f}", f"{score - plain[changes.get('lowercase', False)]:+.2f}")
     Console().print(table)
     table = Table("kept", "texts", "%")
-    for name, chosen in kept_sets(pairs, language, random.Random(options.seed)).items():
+    target = options.target_language or translator.card.get("target_language")
+    for name, chosen in kept_sets(pairs, language, random.Random(options.seed), target).items():
         found = translate([text for text, _ in chosen])
         kept = [all(is_kept(value, text) for value in values) for (_, values), text in zip(chosen, found)]
         table.add_row(name, str(len(kept)), f"{100 * sum(kept) / len(kept):.1f}")

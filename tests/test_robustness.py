@@ -45,6 +45,18 @@ def test_kept_sets(robustness):
     assert {*robustness.kept_sets(PAIRS, "xx", random.Random(1))} == {"names instead of Tom"}
 
 
+@pytest.mark.parametrize("source", ["en", "de", "fr"])
+@pytest.mark.parametrize("target", ["en", "de", "fr"])
+def test_dates_are_those_of_the_target_language(robustness, source, target):
+    sets = robustness.kept_sets(PAIRS, source, random.Random(1), target)
+    same = robustness.kept_sets(PAIRS, source, random.Random(1), source)
+    assert len(sets["dates"]) == 36 and len(sets["months"]) == 24
+    for name in ("dates", "months"):
+        assert all(robustness.is_kept(value, text) for text, values in same[name] for value in values)
+        assert [text for text, _ in sets[name]] == [text for text, _ in same[name]]
+        assert len({values[0] for _, values in sets[name]}) == 12
+
+
 @pytest.mark.parametrize(
     "value, translation, kept",
     [
@@ -57,6 +69,10 @@ def test_kept_sets(robustness):
         ("1,200", "1.200,5 Meter", False),
         ("12.5", "12,50 Meter", False),
         ("12.5", "um 12.5 Grad", True),
+        ("mai", "le 3 mai", True),
+        ("mai", "à la maison", False),
+        ("3", "on May 3rd", True),
+        ("3", "on May 13", False),
         ("1,200", "genau 1200", True),
         ("17", "Gleis 117", False),
         ("AX-4471", "Der Code ist AX-4471.", True),

@@ -3,9 +3,24 @@
 from faults import Fault
 
 AUGMENTATION = "tests/zoo/corpora/test_augmentation.py"
+DATES = "tests/zoo/corpora/test_dates.py"
 PACKING = "tests/zoo/storage/test_packing.py"
 
 ROBUST = [
+    Fault("zoo/corpora/dates.py", "if day // 10 != 1 else", "if True else", DATES),
+    Fault("zoo/corpora/dates.py", "and found[0][0][1] == found[1][0][1]", "", DATES),
+    Fault(
+        "zoo/corpora/dates.py", "return text[0].upper() + text[1:] if old[0].isupper() else text", "return text", DATES
+    ),
+    Fault(
+        "zoo/corpora/dates.py",
+        "for known, text in zip(words, pair):",
+        "for known, text in zip(words, pair[::-1]):",
+        DATES,
+    ),
+    Fault("zoo/corpora/dates.py", "            if any(found):\n", "            if False:\n", DATES),
+    Fault("zoo/corpora/augmentation.py", "return changed  # Whose", "pair = changed  # Whose", AUGMENTATION),
+    Fault("zoo/corpora/augmentation.py", "[(self._dates.change, 2)] if self._dates else []", "[]", AUGMENTATION),
     Fault("zoo/corpora/augmentation.py", "if i % _BLOCK == 0:", "if i == 0:", AUGMENTATION),
     Fault(
         "zoo/corpora/augmentation.py",

@@ -87,7 +87,7 @@ class AugmentedPairs:
         return self._change_case(source, target, copied, rng)
 
     def _find_substitutable(self):
-        """Returns pairs with names, with numbers and with dates, each with its share of the pairs that replace others."""
+        """Returns pairs with names, with numbers and with dates, and the share of each in replacing others."""
         kinds = [(self._substitution.names, 2), (self._substitution.numbers, 1)]
         kinds += [(self._dates.change, 2)] if self._dates else []
         found = []

@@ -194,6 +194,28 @@ def test_substitutable_pairs_take_the_place_of_others():
     assert named not in found and numbered not in found
 
 
+DATED = "I met 2 men on May 3, 1999.", "Ich traf 2 Männer am 3. Mai 1999."
+
+
+def test_dates_become_dates_whose_numbers_stay():
+    pairs = [DATED, ("See you tomorrow.", "Bis morgen."), ("It rains on Monday.", "Am Montag regnet es.")] * 60
+    found = [*augmented(pairs=pairs, dates=1, numbers=1).epoch(0)]
+    assert found[1::3] == pairs[1::3]  # "until tomorrow" in German.
+    for source, target in found[::3]:
+        assert "met 2 men" in source and "traf 2 Männer" in target and (source, target) != DATED
+    digits = [{*filter(str.isdigit, side)} for pair in found for side in pair]
+    assert digits[::2] == digits[1::2]
+    assert len({*found[::3], *found[2::3]}) > 80
+
+
+def test_pairs_with_dates_take_the_place_of_others():
+    pairs = [DATED, *[("the dog", "der Hund"), ("the cat", "die Katze")] * 500]
+    found = augmented(pairs=pairs, dates=1, substitutable=0.5).epoch(0)
+    count = sum("2 men" in source or "numbers" in source for source, _ in found)
+    assert abs(count - 500) < 5 * 250**0.5  # The only one with numbers or dates.
+    assert len({*found}) > 100
+
+
 def test_without_names_and_numbers_nothing_takes_the_place():
     pairs = [("the dog", "der Hund"), ("the cat", "die Katze")]
     assert [*augmented(pairs=pairs, substitutable=1).epoch(0)] == pairs
