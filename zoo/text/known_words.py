@@ -19,23 +19,27 @@ from zoo.text.characters import LOWER, character_ranges
 from zoo.text.placeholders import hide_matches
 
 _LETTERS = f"A-Za-z{character_ranges('L')}"
-WORD = f"[{_LETTERS}]+"
-NAME = f"[{UPPER}][{_LETTERS}]+"
-"""What a name matches as a whole: a word of at least two letters with a capital."""
+_PART, _NAME_PART = f"[{_LETTERS}]+", f"[{UPPER}][{_LETTERS}]+"
+WORD = f"{_PART}(?:-{_PART})*"
+NAME = f"{_NAME_PART}(?:-{_NAME_PART})*"
+"""What a name matches as a whole: words of at least two letters with a capital, joined by hyphens."""
+DOUBLE_NAME = f"{_NAME_PART}(?:-{_NAME_PART})+"
+"""A name such as Anne-Marie, which is unseen even if its parts are known."""
 SMALL = f"[{LOWER}]"
 MARGIN = 1.5
 """Difference of scores from which a translation with placeholders is taken although that without is all known words."""
 _MOST = 100_000
 
-WORDS, _NAME, _SMALL = map(re.compile, (WORD, NAME, SMALL))
+WORDS, _NAME, _DOUBLE_NAME, _SMALL = map(re.compile, (WORD, NAME, DOUBLE_NAME, SMALL))
 
 
 def most_frequent_words(texts: Iterable[str], most: int = _MOST) -> str:
-    """Returns the `most` most frequent words of texts for `KnownWords`."""
+    """Returns the `most` most frequent words of texts for `KnownWords`; of words with hyphens also the parts."""
     counts = Counter(itertools.chain.from_iterable(WORDS.findall(text) for text in texts))
     merged = Counter()
     for word, count in counts.items():
-        merged[word.lower()] += count
+        for known in {word.lower(), *word.lower().split("-")}:
+            merged[known] += count
     frequent = sorted(merged, key=lambda word: (-merged[word], word))[:most]
     return " ".join(sorted(frequent))
 
@@ -101,4 +105,6 @@ class KnownWords:
         return invented or kept[1] > plain[1] + MARGIN
 
     def _is_unseen(self, word):
-        return word.lower() not in self._words
+        if word.lower() in self._words:
+            return False
+        return _DOUBLE_NAME.fullmatch(word) is not None or not self._words.issuperset(word.lower().split("-"))

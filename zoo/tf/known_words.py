@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from zoo.text.known_words import MARGIN, NAME, SMALL, WORD
+from zoo.text.known_words import DOUBLE_NAME, MARGIN, NAME, SMALL, WORD
 from zoo.tf.placeholders import hide_parts, split
 
 
@@ -64,7 +64,14 @@ class KnownWords(tf.Module):
 
     def _is_unseen(self, words):
         """Returns whether words are not known; padding counts as known."""
-        return (words != "") & (self._table.lookup(tf.strings.lower(words, encoding="utf-8")) == 0)
+        parts = tf.strings.split(tf.reshape(words, [-1]), "-")
+        part_is_unseen = tf.reduce_any(parts.with_flat_values(self._is_missing(parts.flat_values)), axis=1)
+        is_double = tf.strings.regex_full_match(words, DOUBLE_NAME)
+        unseen = is_double | tf.reshape(part_is_unseen, tf.shape(words))
+        return (words != "") & self._is_missing(words) & unseen
+
+    def _is_missing(self, words):
+        return self._table.lookup(tf.strings.lower(words, encoding="utf-8")) == 0
 
 
 def _words(texts):
