@@ -50,6 +50,7 @@ NodeName=n[0-1] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]},{ports[2
 PartitionName=low Nodes=ALL Default=YES PriorityTier=1 GraceTime=60 State=UP
 PartitionName=high Nodes=ALL PriorityTier=2 State=UP
 """
+WAYS = ["a signal", "another job", "the time limit"]
 CHANGES = {
     "--nodes=4": "--nodes=2",
     " --gpus-per-node=8": "",
@@ -146,7 +147,7 @@ class Job:
         return 1 + int(re.search(r"Restarts=(\d+)", self.run("scontrol", "show", "job", self.number)).group(1))
 
 
-def check(data: pathlib.Path, folder: pathlib.Path):
+def check(data: pathlib.Path, folder: pathlib.Path, ways: list[str]):
     sides = ("--source", "val", "en"), ("--target", "val", "de"), ("--dev-source", "val", "en")
     files = [
         item
@@ -158,7 +159,7 @@ def check(data: pathlib.Path, folder: pathlib.Path):
     with slurm(folder) as run:
         wait_for(lambda: "idle" in run("sinfo", "--noheader", "--format=%D %T") and run("sinfo"), 60)
         results = {}
-        for way in ("undisturbed", "a signal", "another job", "the time limit"):
+        for way in ("undisturbed", *ways):
             own = folder / way.replace(" ", "-")
             own.mkdir()
             job = Job(run, own, arguments, 4 if way == "the time limit" else 60)
@@ -184,6 +185,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     default = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", "")) / "translation" / "multi30k"
     parser.add_argument("--data", type=pathlib.Path, default=default)
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="how the job is stopped; all by default")
     options = parser.parse_args()
     missing = [name for name in PROGRAMS if not shutil.which(name)]
     if missing:
@@ -191,7 +193,7 @@ def main():
             f"error: Slurm is not installed: {', '.join(missing)} missing. apt-get install slurm-wlm munge"
         )
     folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-"))
-    check(options.data, folder)
+    check(options.data, folder, options.ways)
     shutil.rmtree(folder)
 
 
