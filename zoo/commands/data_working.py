@@ -58,7 +58,7 @@ def _keep_running(options):
                 if process is not None:
                     if time.monotonic() - began[port] < _LEAST:
                         log(f"the data worker at port {port} ended with status {process.returncode}")
-                        return process.returncode or 1
+                        return max(1, process.returncode)
                     log(f"the data worker at port {port} ended with status {process.returncode}; it is started again")
                 command = [sys.executable, "-m", "zoo", "data-worker", "--port", f"{port}", options.task]
                 processes[port] = subprocess.Popen([*command, *options.arguments])
