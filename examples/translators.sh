@@ -1,6 +1,7 @@
 #!/bin/sh
 # The robust translators of everyday text, English to and from German and French, on two CPU cores in bfloat16: en-de in
-# four hours from random weights, the others in one and a half each from its weights. Run again, it goes on.
+# four hours from random weights, the others in one and a half each from its weights; and half an hour for dates. Run
+# again, it goes on.
 #
 #     export KERAS_TRANSFORMER_DATA=...  # holds translation/tatoeba_eng_{deu,fra}
 #     sh examples/translators.sh en-de   # or de-en, en-fr, fr-en
@@ -38,40 +39,54 @@ phrases() { # FILE LINES REPEATS CONDITION: lines of the corpus that awk selects
 
 second="--set training.evaluate_every=400 --set training.seed=2"
 third="--set training.evaluate_every=100 --set training.seed=3 --set training.average=1"
+dates=250
 case $1 in
 en-de) # The second run has more capitals and names, when they would cost the rest at first.
     train "$output-first" 12000 1000 8000 2.5e-3 0.06 0.3 0.7 0
     # shellcheck disable=SC2086
-    train "$output" 2000 60 1940 3.5e-4 0.13 0.8 0.7 0 --initial "$output-first/checkpoint" $second
+    train "$output-third" 2000 60 1940 3.5e-4 0.13 0.8 0.7 0 --initial "$output-first/checkpoint" $second
     ;;
 de-en) # Has the same vocabulary. Later runs have everyday phrases, and times with numbers behind them.
     train "$output-first" 4300 300 3200 2e-3 0.12 0.6 0.7 0 --initial translation/en-de
-    phrases runs/phrases-de.tsv 1 8 1 # shellcheck disable=SC2086
+    phrases runs/phrases-de.tsv 1 8 1
+    # shellcheck disable=SC2086
     train "$output-second" 1000 50 950 5e-4 0.14 0.9 0.8 0.15 --initial "$output-first/checkpoint" $second
-    phrases runs/more-phrases-de.tsv "NR % 4 == 2" 20 '!seen[$2]++' # shellcheck disable=SC2086
-    train "$output" 300 20 280 3e-4 0.2 0.8 0.8 0.15 --initial "$output-second/checkpoint" $third
+    phrases runs/more-phrases-de.tsv "NR % 4 == 2" 20 '!seen[$2]++'
+    # shellcheck disable=SC2086
+    train "$output-third" 300 20 280 3e-4 0.2 0.8 0.8 0.15 --initial "$output-second/checkpoint" $third
+    dates=400
     ;;
 *) # Few pairs of this corpus have names or numbers. Subwords that both vocabularies have keep their vectors.
     [ -f "$french" ] || python -m zoo.translation vocabulary --data "$pairs" --case-markup --split-digits \
         --output "$french"
     if [ "$1" = en-fr ]; then
         train "$output-first" 5000 400 3700 2.5e-3 0.12 0.6 0.7 0 --initial translation/en-de --vocabulary "$french"
-        phrases runs/phrases-fr.tsv 1 8 1 # shellcheck disable=SC2086
+        phrases runs/phrases-fr.tsv 1 8 1
+        # shellcheck disable=SC2086
         train "$output-second" 1600 60 1540 6e-4 0.12 0.9 0.8 0.4 --initial "$output-first/checkpoint" $second
-        phrases runs/more-phrases-en-fr.tsv "NR % 4 == 1" 20 '!seen[$1]++' # shellcheck disable=SC2086
-        train "$output-third" 200 20 180 3e-4 0.12 0.9 0.8 0.4 --initial "$output-second/checkpoint" $third
-        # The third run alone knows more phrases, but has half a point of BLEU less.
-        [ -d "$output/checkpoint" ] || python -m zoo average "$output-second/checkpoint" "$output-third/checkpoint" \
-            --output "$output/checkpoint"
+        phrases runs/more-phrases-en-fr.tsv "NR % 4 == 1" 20 '!seen[$1]++'
+        # shellcheck disable=SC2086
+        train "$output-more" 200 20 180 3e-4 0.12 0.9 0.8 0.4 --initial "$output-second/checkpoint" $third
+        # The run with more phrases alone knows more of them, but has half a point of BLEU less.
+        [ -d "$output-third/checkpoint" ] || python -m zoo average "$output-second/checkpoint" \
+            "$output-more/checkpoint" --output "$output-third/checkpoint"
+        dates=400
     else
         train "$output-first" 5000 400 3700 2.5e-3 0.12 0.8 0.8 0.15 --initial translation/de-en --vocabulary "$french"
-        phrases runs/phrases-fr.tsv 1 8 1 # shellcheck disable=SC2086
+        phrases runs/phrases-fr.tsv 1 8 1
+        # shellcheck disable=SC2086
         train "$output-second" 1200 60 1140 5e-4 0.12 0.9 0.8 0.25 --initial "$output-first/checkpoint" $second
-        phrases runs/more-phrases-fr-en.tsv "NR % 4 == 1" 20 '!seen[$2]++' # shellcheck disable=SC2086
-        train "$output" 200 20 180 3e-4 0.12 0.9 0.8 0.25 --initial "$output-second/checkpoint" $third
+        phrases runs/more-phrases-fr-en.tsv "NR % 4 == 1" 20 '!seen[$2]++'
+        # shellcheck disable=SC2086
+        train "$output-third" 200 20 180 3e-4 0.12 0.9 0.8 0.25 --initial "$output-second/checkpoint" $third
     fi
     ;;
 esac
+pairs=$data/train.tsv.gz
+phrases runs/all-phrases-$1.tsv 1 8 1 # More dates and titles: the corpora have hardly any.
+train "$output" $dates 30 $((dates - 30)) 3e-4 0.13 0.8 0.8 0.35 --initial "$output-third/checkpoint" \
+    --set training.batch_tokens=2048 --set training.augment.dates=0.9 --set training.evaluate_every=200 \
+    --set training.average=1 --set training.seed=4
 # shellcheck disable=SC2086
 python benchmarks/robustness.py --checkpoint "$output/checkpoint" --data "$data/dev.tsv" --columns $columns \
     --language "${1%-*}"
