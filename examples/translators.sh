@@ -83,7 +83,7 @@ de-en) # Has the same vocabulary. Later runs have everyday phrases, and times wi
     ;;
 esac
 pairs=$data/train.tsv.gz
-phrases runs/all-phrases-$1.tsv 1 8 1 # More dates and titles: the corpora have hardly any.
+phrases "runs/all-phrases-$1.tsv" 1 8 1 # More dates and titles: the corpora have hardly any.
 train "$output" $dates 30 $((dates - 30)) 3e-4 0.13 0.8 0.8 0.35 --initial "$output-third/checkpoint" \
     --set training.batch_tokens=2048 --set training.augment.dates=0.9 --set training.evaluate_every=200 \
     --set training.average=1 --set training.seed=4
