@@ -7,9 +7,12 @@ ROWS = "tests/zoo/corpora/test_image_rows.py"
 READING = "tests/zoo/images/test_decoding.py tests/zoo/images/test_data.py"
 TASK = "tests/zoo/images/test_task.py"
 OPERATIONS = "tests/zoo/corpora/test_random_operations.py tests/zoo/corpora/test_image_rows.py"
+STACKED = "tests/zoo/corpora/test_stacked_images.py"
 VIT = "tests/zoo/conversion/test_from_vit.py"
 
 IMAGES = [
+    Fault("zoo/corpora/stacked_images.py", "np.ascontiguousarray(image)", "image.T.copy()", STACKED),
+    Fault("zoo/corpora/stacked_images.py", "if image.shape != shape or", "if", STACKED),
     Fault("keras_transformer/layers/patch_embedding.py", "-1) > 0.5", "-1) > 1.5", GRIDS),
     Fault(
         "keras_transformer/layers/convolutional_embedding.py",

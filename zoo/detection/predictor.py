@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from zoo.corpora.box_rows import BoxRows, fit_objects, fit_to_canvas, padded_objects
+from zoo.corpora.stacked_images import stack_images
 from zoo.detection.metrics import Found
 from zoo.detection_config import DetectorConfig
 from zoo.images.decoding import read_image
@@ -33,18 +34,22 @@ def encode_objects(
     Raises:
         ValueError: If an object has another label.
     """
-    canvases, sizes, names, boxes = [], [], [], []
-    for image, objects in examples:
-        kept = [item for item in objects if not item.ignored]
-        fitted = fit_objects(image, [item.box for item in kept], config.image_rows, config.image_columns)
-        for values, value in zip((canvases, sizes, boxes), fitted):
-            values.append(value)
-        names.append([item.label for item in kept])
+    sizes, names, boxes = [], [], []
+    rows, columns = config.image_rows, config.image_columns
+
+    def canvases():
+        for image, objects in examples:
+            kept = [item for item in objects if not item.ignored]
+            canvas, size, places = fit_objects(image, [item.box for item in kept], rows, columns)
+            sizes.append(size)
+            boxes.append(places)
+            names.append([item.label for item in kept])
+            yield canvas
+
+    images = stack_images(canvases(), (rows, columns, 3))
     labels = sorted({name for each in names for name in each}) if labels is None else [*labels]
     pairs = [(np.array(numbers_of(each, labels), "int32"), places) for each, places in zip(names, boxes)]
-    shape = len(canvases), config.image_rows, config.image_columns, 3
-    images, sizes = np.array(canvases, "uint8").reshape(shape), np.array(sizes, "int32").reshape(-1, 2)
-    return BoxRows(images, sizes, *padded_objects(pairs)), labels
+    return BoxRows(images, np.array(sizes, "int32").reshape(-1, 2), *padded_objects(pairs)), labels
 
 
 class Detection(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 from zoo.classification.metrics import classification_scores
 from zoo.corpora.image_rows import ChangedImages, ImageRows
 from zoo.corpora.inspection import inspect_reader
+from zoo.corpora.stacked_images import stack_images
 from zoo.images.decoding import fit_image
 from zoo.images.predictor import ImagePredictor
 from zoo.reports.outcomes import Classes, Outcomes, Shown
@@ -115,11 +116,14 @@ def _outcomes(labels, classes, images, probabilities):
 
 def _read(reader, size):
     """Returns the classes of images, and the images at the size of the model, uint8 `[N, H, W, 3]`."""
-    names, images = [], []
-    for example in reader:
-        names.append(example.label)
-        images.append(fit_image(example.image, size, size))
-    return names, np.stack(images) if images else np.zeros((0, size, size, 3), "uint8")
+    names = []
+
+    def fitted():
+        for example in reader:
+            names.append(example.label)
+            yield fit_image(example.image, size, size)
+
+    return names, stack_images(fitted(), (size, size, 3))
 
 
 _task = ImageClassification()
