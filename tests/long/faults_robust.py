@@ -7,6 +7,7 @@ DATES = "tests/zoo/corpora/test_dates.py"
 PACKING = "tests/zoo/storage/test_packing.py"
 
 ROBUST = [
+    Fault("zoo/corpora/substitution.py", "frozenset(known) - CALENDAR", "frozenset(known)", AUGMENTATION),
     Fault("zoo/corpora/dates.py", "if day // 10 != 1 else", "if True else", DATES),
     Fault("zoo/corpora/dates.py", "and found[0][0][1] == found[1][0][1]", "", DATES),
     Fault(

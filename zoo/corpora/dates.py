@@ -19,6 +19,8 @@ WEEKDAYS = {
     "de": "Montag Dienstag Mittwoch Donnerstag Freitag Samstag Sonntag".split(),
     "fr": "lundi mardi mercredi jeudi vendredi samedi dimanche".split(),
 }
+CALENDAR = {word for names in (MONTHS, WEEKDAYS) for words in names.values() for word in words}
+"""Names of months and days in all languages."""
 _NEAR = {"en": ["yesterday", "tomorrow"], "de": ["gestern", "morgen"], "fr": ["hier", "demain"]}
 _BEFORE = {
     "en": "after before for until till by since from of is Is about like than the",

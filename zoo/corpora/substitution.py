@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from zoo.corpora.copied_text import random_name, random_number, random_text, random_time
+from zoo.corpora.dates import CALENDAR
 from zoo.corpora.word_links import WORD
 
 Pair = tuple[str, str]
@@ -44,7 +45,7 @@ class Substitution:
                 count.update(words)
             both.update(word for word in sides[0] & sides[1] if _has_capital(word))
         known = (word for word, count in both.items() if all(c[word.lower()] <= _RARE * count for c in counts))
-        return cls(frozenset(known))
+        return cls(frozenset(known) - CALENDAR)  # April is April in German, too.
 
     def names(self, pair: Pair, rng: random.Random) -> Pair:
         """Replaces each name that occurs equally often on both sides, mostly by a random name."""

@@ -194,6 +194,12 @@ def test_substitutable_pairs_take_the_place_of_others():
     assert named not in found and numbered not in found
 
 
+def test_months_are_no_names():
+    pairs = [("It rains in April.", "Im April regnet es."), ("Tom is here.", "Tom ist da.")] * 20
+    found = [*augmented(pairs=pairs, names=1).epoch(0)]
+    assert found[::2] == pairs[::2] and all("Tom" not in source for source, _ in found[1::2])
+
+
 DATED = "I met 2 men on May 3, 1999.", "Ich traf 2 Männer am 3. Mai 1999."
 
 
