@@ -84,9 +84,14 @@ de-en) # Has the same vocabulary. Later runs have everyday phrases, and times wi
 esac
 pairs=$data/train.tsv.gz
 phrases "runs/all-phrases-$1.tsv" 1 8 1 # More dates and titles: the corpora have hardly any.
-train "$output" $dates 30 $((dates - 30)) 3e-4 0.13 0.8 0.8 0.35 --initial "$output-third/checkpoint" \
+last=$output
+[ "$1" = en-de ] && last=$output-dates
+train "$last" $dates 30 $((dates - 30)) 3e-4 0.13 0.8 0.8 0.35 --initial "$output-third/checkpoint" \
     --set training.batch_tokens=2048 --set training.augment.dates=0.9 --set training.evaluate_every=200 \
     --set training.average=1 --set training.seed=4
+if [ "$last" != "$output" ]; then # After that run alone, 6 % of the sentences lose a time or a number; of the mean, hardly any.
+    python -m zoo average "$last/start" "$last/checkpoint" --output "$output/checkpoint"
+fi
 # shellcheck disable=SC2086
 python benchmarks/robustness.py --checkpoint "$output/checkpoint" --data "$data/dev.tsv" --columns $columns \
     --language "${1%-*}"
