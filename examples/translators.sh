@@ -90,7 +90,7 @@ train "$last" $dates 30 $((dates - 30)) 3e-4 0.13 0.8 0.8 0.35 --initial "$outpu
     --set training.batch_tokens=2048 --set training.augment.dates=0.9 --set training.evaluate_every=200 \
     --set training.average=1 --set training.seed=4
 if [ "$last" != "$output" ]; then # After that run alone, 6 % of the sentences lose a time or a number; of the mean, hardly any.
-    python -m zoo average "$last/start" "$last/checkpoint" --output "$output/checkpoint"
+    python -m zoo average "$last/start" "$last/checkpoint" "$last/checkpoint" --output "$output/checkpoint"
 fi
 # shellcheck disable=SC2086
 python benchmarks/robustness.py --checkpoint "$output/checkpoint" --data "$data/dev.tsv" --columns $columns \
