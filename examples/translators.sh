@@ -39,7 +39,6 @@ phrases() { # FILE LINES REPEATS CONDITION: lines of the corpus that awk selects
 
 second="--set training.evaluate_every=400 --set training.seed=2"
 third="--set training.evaluate_every=100 --set training.seed=3 --set training.average=1"
-dates=250
 case $1 in
 en-de) # The second run has more capitals and names, when they would cost the rest at first.
     train "$output-first" 12000 1000 8000 2.5e-3 0.06 0.3 0.7 0
@@ -54,7 +53,6 @@ de-en) # Has the same vocabulary. Later runs have everyday phrases, and times wi
     phrases runs/more-phrases-de.tsv "NR % 4 == 2" 20 '!seen[$2]++'
     # shellcheck disable=SC2086
     train "$output-third" 300 20 280 3e-4 0.2 0.8 0.8 0.15 --initial "$output-second/checkpoint" $third
-    dates=400
     ;;
 *) # Few pairs of this corpus have names or numbers. Subwords that both vocabularies have keep their vectors.
     [ -f "$french" ] || python -m zoo.translation vocabulary --data "$pairs" --case-markup --split-digits \
@@ -70,7 +68,6 @@ de-en) # Has the same vocabulary. Later runs have everyday phrases, and times wi
         # The run with more phrases alone knows more of them, but has half a point of BLEU less.
         [ -d "$output-third/checkpoint" ] || python -m zoo average "$output-second/checkpoint" \
             "$output-more/checkpoint" --output "$output-third/checkpoint"
-        dates=400
     else
         train "$output-first" 5000 400 3700 2.5e-3 0.12 0.8 0.8 0.15 --initial translation/de-en --vocabulary "$french"
         phrases runs/phrases-fr.tsv 1 8 1
@@ -86,10 +83,11 @@ pairs=$data/train.tsv.gz
 phrases "runs/all-phrases-$1.tsv" 1 8 1 # More dates and titles: the corpora have hardly any.
 last=$output
 [ "$1" = en-de ] && last=$output-dates
-train "$last" $dates 30 $((dates - 30)) 3e-4 0.13 0.8 0.8 0.35 --initial "$output-third/checkpoint" \
+train "$last" 400 30 370 3e-4 0.13 0.8 0.8 0.35 --initial "$output-third/checkpoint" \
     --set training.batch_tokens=2048 --set training.augment.dates=0.9 --set training.evaluate_every=200 \
     --set training.average=1 --set training.seed=4
-if [ "$last" != "$output" ]; then # After that run alone, 6 % of the sentences lose a time or a number; of the mean, hardly any.
+if [ "$last" != "$output" ] && ! [ -d "$output/checkpoint" ]; then
+    # After that run alone, 6 % of the sentences lose a time or a number; of the mean, hardly any.
     python -m zoo average "$last/start" "$last/checkpoint" "$last/checkpoint" --output "$output/checkpoint"
 fi
 # shellcheck disable=SC2086
