@@ -3,11 +3,12 @@
 from faults import Fault
 
 AUGMENTATION = "tests/zoo/corpora/test_augmentation.py"
+SUBSTITUTION = "tests/zoo/corpora/test_substitution.py"
 DATES = "tests/zoo/corpora/test_dates.py"
 PACKING = "tests/zoo/storage/test_packing.py"
 
 ROBUST = [
-    Fault("zoo/corpora/substitution.py", "frozenset(known) - CALENDAR", "frozenset(known)", AUGMENTATION),
+    Fault("zoo/corpora/substitution.py", "frozenset(known) - CALENDAR", "frozenset(known)", SUBSTITUTION),
     Fault("zoo/corpora/dates.py", "if day // 10 != 1 else", "if True else", DATES),
     Fault("zoo/corpora/dates.py", "and found[0][0][1] == found[1][0][1]", "", DATES),
     Fault(
@@ -20,8 +21,8 @@ ROBUST = [
         DATES,
     ),
     Fault("zoo/corpora/dates.py", "            if any(found):\n", "            if False:\n", DATES),
-    Fault("zoo/corpora/augmentation.py", "return changed  # Whose", "pair = changed  # Whose", AUGMENTATION),
-    Fault("zoo/corpora/augmentation.py", "[(self._dates.change, 2)] if self._dates else []", "[]", AUGMENTATION),
+    Fault("zoo/corpora/augmentation.py", "return changed  # Whose", "pair = changed  # Whose", SUBSTITUTION),
+    Fault("zoo/corpora/augmentation.py", "[(self._dates.change, 2)] if self._dates else []", "[]", SUBSTITUTION),
     Fault("zoo/corpora/augmentation.py", "if i % _BLOCK == 0:", "if i == 0:", AUGMENTATION),
     Fault(
         "zoo/corpora/augmentation.py",
@@ -30,7 +31,7 @@ ROBUST = [
         AUGMENTATION,
     ),
     Fault("zoo/corpora/typos.py", "if found[0] not in kept", "if found[0]", AUGMENTATION),
-    Fault("zoo/corpora/substitution.py", "== {words[0][name]}", "", AUGMENTATION),
+    Fault("zoo/corpora/substitution.py", "== {words[0][name]}", "", SUBSTITUTION),
     Fault(
         "zoo/corpora/word_links.py", "(i < p) == (j < q)", "(i < p) <= (j < q)", "tests/zoo/corpora/test_word_links.py"
     ),

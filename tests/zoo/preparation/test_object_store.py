@@ -7,8 +7,7 @@ pytest.importorskip("apache_beam")
 pytest.importorskip("moto")
 pytest.importorskip("s3fs")
 
-import boto3
-from moto.server import ThreadedMotoServer
+from object_store import object_store
 
 from zoo.corpora.prepared_corpus import PreparedCorpus
 from zoo.preparation.inputs import open_inputs
@@ -19,22 +18,14 @@ PAIRS = [(f"number {i} of one", f"Nummer {i} von eins") for i in range(200)]
 TOKENIZER = train_tokenizer([text for pair in PAIRS for text in pair], 300)
 
 
-@pytest.fixture(scope="module")  # Both libraries keep a client for an address.
+@pytest.fixture(scope="module")  # Beam and s3fs keep a client for an address.
 def bucket(tmp_path_factory):
     """Starts a server of S3 on this machine; returns a client, for a bucket named "corpora"."""
-    server = ThreadedMotoServer(port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    own = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    own |= {"AWS_DEFAULT_REGION": "us-east-1", "KERAS_TRANSFORMER_CACHE": str(tmp_path_factory.mktemp("cache"))}
-    with pytest.MonkeyPatch.context() as context:
-        for name, value in own.items():
-            context.setenv(name, value)
+    with pytest.MonkeyPatch.context() as context, object_store() as client:
+        context.setenv("KERAS_TRANSFORMER_CACHE", str(tmp_path_factory.mktemp("cache")))
         make_options()
-        client = boto3.client("s3")
         client.create_bucket(Bucket="corpora")
         yield client
-    server.stop()
 
 
 def test_a_bucket_is_read_and_written(bucket, tmp_path):

@@ -11,9 +11,8 @@ import pytest
 pytest.importorskip("moto")
 pytest.importorskip("s3fs")
 
-import boto3
 from mesh_checks import write_corpora
-from moto.server import ThreadedMotoServer
+from object_store import damage, keys, object_store
 from worker_checks import command, outcomes, start
 
 import zoo
@@ -26,15 +25,8 @@ ADDRESS = "s3://runs/one"
 
 @pytest.fixture(scope="module")  # s3fs keeps a client for an address.
 def server():
-    server = ThreadedMotoServer(port=0)
-    server.start()
-    host, port = server.get_host_and_port()
-    own = {"AWS_ENDPOINT_URL": f"http://{host}:{port}", "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b"}
-    with pytest.MonkeyPatch.context() as context:
-        for name, value in {**own, "AWS_DEFAULT_REGION": "us-east-1"}.items():
-            context.setenv(name, value)
-        yield boto3.client("s3")
-    server.stop()
+    with object_store() as client:
+        yield client
 
 
 @pytest.fixture
@@ -54,10 +46,6 @@ def on_machine(cache, monkeypatch):
     monkeypatch.setattr(mirrors, "_active", {})
 
 
-def keys(client):
-    return [item["Key"] for item in client.list_objects_v2(Bucket="runs").get("Contents", [])]
-
-
 def write(folder, **files):
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -66,11 +54,6 @@ def write(folder, **files):
 def read(folder):
     names = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     return {path.name: path.read_text() for path in names}
-
-
-def damage(client, key):
-    content = client.get_object(Bucket="runs", Key=key)["Body"].read()
-    client.put_object(Bucket="runs", Key=key, Body=content[:-1] + bytes([content[-1] ^ 1]))
 
 
 def test_another_machine_goes_on_with_the_newest_state(bucket, tmp_path, monkeypatch):
