@@ -2,15 +2,18 @@
 
 import contextlib
 
-import boto3
 import pytest
-import s3fs
-from moto.server import ThreadedMotoServer
+
+from zoo.storage import mirrors
 
 
 @contextlib.contextmanager
 def object_store():
     """Starts a server, which is the object store of this process until the end; yields a client of boto3."""
+    import boto3
+    import s3fs
+    from moto.server import ThreadedMotoServer
+
     server = ThreadedMotoServer(port=0)
     server.start()
     host, port = server.get_host_and_port()
@@ -33,3 +36,19 @@ def damage(client, key):
     """Changes a bit of an object in the bucket "runs"."""
     content = client.get_object(Bucket="runs", Key=key)["Body"].read()
     client.put_object(Bucket="runs", Key=key, Body=content[:-1] + bytes([content[-1] ^ 1]))
+
+
+def on_machine(cache, monkeypatch):
+    """Goes on as a process on a machine with this cache."""
+    monkeypatch.setenv("KERAS_TRANSFORMER_CACHE", str(cache))
+    monkeypatch.setattr(mirrors, "_active", {})
+
+
+def write(folder, **files):
+    for name, text in files.items():
+        (folder / name).write_text(text)
+
+
+def read(folder):
+    names = (path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
+    return {path.name: path.read_text() for path in names}

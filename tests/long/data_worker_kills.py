@@ -51,6 +51,7 @@ def main():
     default = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", "")) / "translation" / "multi30k"
     parser.add_argument("--data", type=pathlib.Path, default=default)
     parser.add_argument("--steps", type=int, default=600)
+    parser.add_argument("--backend", choices=("tensorflow", "jax"), default="tensorflow", help="of the trainers")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         check(options, pathlib.Path(folder))
@@ -58,7 +59,8 @@ def main():
 
 def check(options, folder):
     arguments = command(options.data, options.steps)
-    alone = start("zoo.translation", "train", *arguments, "--output", str(folder / "alone"))
+    backend = {"KERAS_BACKEND": options.backend}
+    alone = start("zoo.translation", "train", *arguments, "--output", str(folder / "alone"), **backend)
     ((status, text),) = outcomes([alone], 1800)
     assert status == 0, text
     first = min(free_ports(2))
@@ -68,9 +70,9 @@ def check(options, folder):
         seen += "serving batches" in line
         if seen == 2:
             break
-    addresses = {"KERAS_TRANSFORMER_DATA_WORKERS": f"localhost:{first},localhost:{first + 1}"}
+    own = {**backend, "KERAS_TRANSFORMER_DATA_WORKERS": f"localhost:{first},localhost:{first + 1}"}
     outputs = [folder / "one", folder / "two"]
-    trainers = [start("zoo.translation", "train", *arguments, "--output", str(run), **addresses) for run in outputs]
+    trainers = [start("zoo.translation", "train", *arguments, "--output", str(run), **own) for run in outputs]
     time.sleep(30)  # A data worker that ends sooner is not started again.
     kills, rng = 0, random.Random(1)
     while any(trainer.poll() is None for trainer in trainers):

@@ -3,6 +3,7 @@
 from faults import Fault
 
 MIRRORS = "tests/zoo/storage/test_mirrors.py"
+STORES = "tests/zoo/storage/test_failing_stores.py"
 HEARTBEATS = "tests/zoo/distribution/test_heartbeats.py"
 STOPPING = "tests/zoo/training/test_stopping.py"
 ESTIMATES = "tests/zoo/training/test_estimates.py"
@@ -29,18 +30,20 @@ RUNNING = [
     Fault("zoo/tf/batch_service.py", "self.made += 1", "pass", SERVICE),
     Fault("zoo/storage/checkpoints.py", 'scheme == "file" and is_mirror(name)', "False", MIRRORS),
     Fault("zoo/storage/mirrors.py", "if newest <= self._number():", "if False:", MIRRORS),
-    Fault("zoo/storage/mirrors.py", 'if there["number"] > self._number():', "if False:", MIRRORS),
+    Fault("zoo/storage/mirrors.py", 'if there["number"] > self._number():', "if False:", STORES),
     Fault(
         "zoo/storage/mirrors.py",
         'if (size := self._system.info(target)["size"]) != file["bytes"]:',
         "if False:",
-        MIRRORS,
+        STORES,
     ),
-    Fault("zoo/storage/mirrors.py", "self.pending.touch()", "pass", MIRRORS),
-    Fault("zoo/storage/mirrors.py", 'or ".." in path.parts', "", MIRRORS),
-    Fault("zoo/storage/mirrors.py", "_GENERATIONS[number % 2]", "_GENERATIONS[0]", MIRRORS),
+    Fault("zoo/storage/mirrors.py", "self.pending.touch()", "pass", STORES),
+    Fault("zoo/storage/mirrors.py", 'or ".." in path.parts', "", STORES),
+    Fault("zoo/storage/mirrors.py", "_GENERATIONS[number % 2]", "_GENERATIONS[0]", STORES),
+    Fault("zoo/storage/mirrors.py", "(wait or not self", "(True or not self", STORES),
+    Fault("zoo/storage/mirrors.py", "shutil.copyfile(path, found[name])", "found[name] = path", STORES),
     Fault("zoo/storage/mirrors.py", "for digest in older - kept:", "for digest in older:", MIRRORS),
-    Fault("zoo/storage/mirrors.py", "if attempt + 1 == ATTEMPTS:", "if True:", MIRRORS),
+    Fault("zoo/storage/mirrors.py", "if attempt + 1 == ATTEMPTS:", "if True:", STORES),
     Fault("zoo/storage/mirrors.py", "for path in [*self._others(files)]:", "for path in []:", MIRRORS),
     Fault("zoo/distribution/heartbeats.py", "if waited > self._seconds:", "if False:", HEARTBEATS),
     Fault("zoo/distribution/heartbeats.py", "if now - when > self._seconds:", "if False:", HEARTBEATS),

@@ -87,7 +87,8 @@ class Translation(Task):
     def make_predictor(self, model, card, run):
         options = {"max_source_tokens": 128, "split_sentences": True}
         if isinstance(run.initial, Translator):
-            options = {name: getattr(run.initial, name) for name in options}
+            kept = self.predictor_class.settings if type(run.initial) is self.predictor_class else options
+            options = {name: getattr(run.initial, name) for name in kept}
         options["max_source_tokens"] = min(options["max_source_tokens"], run.max_tokens)
         if _placeholders(run):
             others = getattr(run.initial, "known_words", "")

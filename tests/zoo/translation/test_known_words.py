@@ -79,8 +79,10 @@ def test_training_with_placeholders_gives_known_words(trained, corpus, tmp_path)
     assert {*found.known_words.split()} == expected
     loaded = zoo.load(tmp_path / "a" / "checkpoint")
     assert loaded.known_words == found.known_words
+    loaded.alignment_heads, loaded.beam_size, loaded.max_repeats = ((0, 0, "reads"),), 2, 5
     again = task.train(recipe, [("Neu", "Nouveau")], corpus.dev[:3], tmp_path / "b", initial=loaded, **options)
     assert {*again.known_words.split()} == expected | {"neu", "nouveau"}
+    assert (again.alignment_heads, again.beam_size, again.max_repeats) == (((0, 0, "reads"),), 2, 5)
 
 
 @pytest.mark.slow
