@@ -45,10 +45,8 @@ def test_files_are_found():
 @pytest.mark.parametrize("path", LIBRARY, ids=ids)
 def test_library_needs_keras_and_numpy_only(path):
     # Inside a function.
-    lazy = {
-        name: {"tensorflow"}
-        for name in ("dropout.py", "gather.py", "once.py", "replicas.py", "rows.py", "updates.py", "values.py")
-    }
+    on_tensorflow = "compilation dropout gather once replicas rows updates values"
+    lazy = {f"{name}.py": {"tensorflow"} for name in on_tensorflow.split()}
     lazy["determinism.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
     lazy["gradients.py"] = BACKENDS & {"tensorflow", "jax", "torch"}
     optional = {"visualize": {"matplotlib"}}.get(path.parent.name, set())

@@ -7,6 +7,7 @@ from typing import Any
 
 from keras import ops
 
+from keras_transformer.ops.compilation import compiled_by_xla
 from keras_transformer.ops.once import once
 from keras_transformer.ops.sizes import size, stacked
 
@@ -33,7 +34,7 @@ def write_steps(x: Any, new: Any, start: Any) -> Any:
     new = ops.cast(new, x.dtype)
     if not hasattr(new, "graph"):
         return ops.slice_update(x, (0, start, 0), new)
-    if not _in_place.get() or _compiled_by_xla(new.graph):
+    if not _in_place.get() or compiled_by_xla(new.graph):
         return ops.slice_update(x, stacked(0, start, 0), new)
     import tensorflow as tf
 
@@ -49,9 +50,3 @@ def write_steps(x: Any, new: Any, start: Any) -> Any:
 @once
 def _end(start, steps):
     return start + steps
-
-
-def _compiled_by_xla(graph):
-    from tensorflow.python.ops import control_flow_util  # TensorFlow's own loops ask it, too.
-
-    return control_flow_util.GraphOrParentsInXlaContext(graph)
