@@ -96,11 +96,12 @@ def test_dates_become_dates_whose_numbers_stay():
 
 
 def test_pairs_with_dates_take_the_place_of_others():
-    pairs = [DATED, *[("the dog", "der Hund"), ("the cat", "die Katze")] * 500]
-    found = augmented(pairs=pairs, dates=1, substitutable=0.5).epoch(0)
-    count = sum("2 men" in source or "numbers" in source for source, _ in found)
-    assert abs(count - 500) < 5 * 250**0.5  # The only one with numbers or dates.
-    assert len({*found}) > 100
+    dated = "It rains on Monday.", "Am Montag regnet es."
+    pairs = [dated, *[("the dog", "der Hund"), ("the cat", "die Katze")] * 500]
+    found = [*augmented(pairs=pairs, dates=1, substitutable=0.5).epoch(0)]
+    count = sum(source.startswith("It rains") for source, _ in found)
+    assert abs(count - 500) < 5 * 250**0.5  # The only one with a date.
+    assert len({*found}) > 15
 
 
 def test_without_names_and_numbers_nothing_takes_the_place():
