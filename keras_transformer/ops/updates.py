@@ -47,6 +47,21 @@ def write_steps(x: Any, new: Any, start: Any) -> Any:
     return outputs
 
 
+def add_to_each_row(x: Any, columns: Any, values: Any) -> Any:
+    """Returns `x` `[rows, C]` with `values` `[rows]` added at one of the `columns`, int32 `[rows]`, of each row.
+
+    In TensorFlow's graphs this writes in place if nothing else reads x: `ops.scatter_update` copies it there.
+    """
+    rows = ops.arange(ops.shape(columns)[0], dtype="int32")
+    spots = ops.stack([rows, columns], axis=-1)
+    if hasattr(x, "graph") and not compiled_by_xla(x.graph):
+        import tensorflow as tf
+
+        return tf.raw_ops.ScatterNdNonAliasingAdd(input=x, indices=spots, updates=values)
+    before = ops.squeeze(ops.take_along_axis(x, columns[:, None], axis=-1), -1)
+    return ops.scatter_update(x, spots, before + values)
+
+
 @once
 def _end(start, steps):
     return start + steps

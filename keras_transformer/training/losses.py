@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops.replicas import num_replicas, sum_over_replicas
+from keras_transformer.ops.updates import add_to_each_row
 from keras_transformer.ops.values import check_labels
 
 
@@ -145,13 +146,13 @@ def smoothed_cross_entropy(labels: Any, logits: Any, label_smoothing: float = 0.
     @ops.custom_gradient
     def per_token(flat_logits):
         z = ops.cast(flat_logits, "float32")
-        z = z - ops.max(z, axis=-1, keepdims=True)
-        powers = ops.exp(z)
+        largest = ops.max(z, axis=-1)
+        powers = ops.exp(z - largest[:, None])
         total = ops.sum(powers, axis=-1)
         gold = ops.squeeze(ops.take_along_axis(z, flat_labels[:, None], axis=-1), -1)
-        losses = ops.log(total) - (1.0 - label_smoothing) * gold
+        losses = ops.log(total) + (1.0 - label_smoothing) * (largest - gold)
         if label_smoothing:
-            losses = losses - even * ops.sum(z, axis=-1)
+            losses = losses + even * (vocabulary_size * largest - ops.sum(z, axis=-1))
 
         def gradient(*args, upstream=None):
             upstream = args[0] if upstream is None else upstream
@@ -159,11 +160,8 @@ def smoothed_cross_entropy(labels: Any, logits: Any, label_smoothing: float = 0.
             slope = powers * (weight / total)[:, None]
             if label_smoothing:
                 slope = slope - (even * weight)[:, None]
-            rows = ops.arange(ops.shape(flat_labels)[0], dtype="int32")
-            spots = ops.stack([rows, flat_labels], axis=-1)
-            at_gold = (ops.exp(gold) / total + (label_smoothing - 1.0 - even)) * weight
-            dtype = flat_logits.dtype
-            return ops.scatter_update(ops.cast(slope, dtype), spots, ops.cast(at_gold, dtype))
+            slope = add_to_each_row(slope, flat_labels, (label_smoothing - 1.0) * weight)
+            return ops.cast(slope, flat_logits.dtype)
 
         return losses, gradient
 

@@ -117,12 +117,13 @@ def send_signal(
 
 
 def check(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, log=print) -> None:
-    """Raises `AssertionError` if two processes differ from one, or a killed worker changes the result."""
+    """Raises `AssertionError` if two processes differ from one, or one that was ended changes the result."""
     train(command(corpora, folder / "one", 10, workers=1), backend, 1)
     begun = time.monotonic()
     train(command(corpora, folder / "two", 10), backend, 2)
     log(f"{backend}: two processes took {time.monotonic() - begun:.0f} s")
     compare(folder / "one", folder / "two", log)
+    finish_again(corpora, folder / "two", backend, 10)
     for victim in (0, 1):
         kill_and_resume(corpora, folder / f"killed-{victim}", backend, victim, log)
         difference = largest_difference(weights(folder / "two", STEPS), weights(folder / f"killed-{victim}", STEPS))
@@ -152,6 +153,13 @@ def kill_and_resume(corpora: list[pathlib.Path], run: pathlib.Path, backend: str
     aborted = backend == "jax" and status == -signal.SIGABRT  # JAX may be faster than we are.
     assert aborted or (status == 2 and "has lost the others" in text), text
     train(command(corpora, run, 5), backend, 2)
+
+
+def finish_again(corpora: list[pathlib.Path], run: pathlib.Path, backend: str, every: int = 5) -> None:
+    """Goes on with a finished run as if both workers had been ended after the last update; the result is the same."""
+    trained = (run / "checkpoint").rename(run.with_name("trained"))
+    train(command(corpora, run, every), backend, 2)
+    assert len({(place / "model.safetensors").read_bytes() for place in (trained, run / "checkpoint")}) == 1
 
 
 def check_seed(corpora: list[pathlib.Path], folder: pathlib.Path, backend: str, log=print) -> None:

@@ -1,11 +1,13 @@
-"""Writing steps: the result of NumPy's assignment, by an operation of TensorFlow's where that is asked for."""
+"""Writing steps and adding to rows: what NumPy assigns, by an operation of TensorFlow's where that is asked for."""
 
+import keras
+import layer_checks
 import numpy as np
 import pytest
 from keras import ops
 from layer_checks import tensorflow_only
 
-from keras_transformer.ops.updates import updates_in_place, write_steps
+from keras_transformer.ops.updates import add_to_each_row, updates_in_place, write_steps
 
 OLD, NEW = np.arange(30, dtype="float32").reshape(2, 5, 3), -np.ones((2, 2, 3), "float32")
 SPECS = ([None, None, 3], "float32"), ([None, None, 3], "float32"), ([], "int32")
@@ -18,10 +20,10 @@ def expected(start):
     return changed
 
 
-def traced(function, **options):
+def traced(function, specs=SPECS, **options):
     import tensorflow as tf
 
-    signature = [tf.TensorSpec(*spec) for spec in SPECS]
+    signature = [tf.TensorSpec(*spec) for spec in specs]
     return tf.function(function, input_signature=signature, autograph=False, **options).get_concrete_function()
 
 
@@ -53,6 +55,37 @@ def test_graphs_write_the_same(start, in_place):
     np.testing.assert_array_equal(after, expected(start))
     np.testing.assert_array_equal(before, OLD)
     np.testing.assert_array_equal(behind, OLD)
+
+
+@pytest.mark.parametrize("compiled", [None, False, *([True] if keras.backend.backend() == "tensorflow" else [])])
+def test_values_are_added_at_a_column_of_each_row(compiled):
+    """Eagerly, in a graph and under XLA; what else reads the tensor reads its old values."""
+    old = np.arange(12, dtype="float32").reshape(4, 3)
+    columns, values = np.array([2, 0, 0, 1], "int32"), np.array([0.5, -1, 7, 2], "float32")
+    expected = old.copy()
+    expected[np.arange(4), columns] += values
+
+    def run(x, columns, values):
+        x = x * 1.0
+        return x * 1, add_to_each_row(x, columns, values), x + 0
+
+    function = run
+    if compiled:
+        import tensorflow as tf
+
+        function = tf.function(run, jit_compile=True, autograph=False)
+    elif compiled is False:
+        function = layer_checks.compiled(run)
+    before, found, behind = function(*map(ops.convert_to_tensor, (old, columns, values)))
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(before, old)
+    np.testing.assert_array_equal(behind, old)
+
+
+@tensorflow_only
+def test_graphs_add_in_place():
+    signature = [([None, 3], "float32"), ([None], "int32"), ([None], "float32")]
+    assert "ScatterNdNonAliasingAdd" in kinds(traced(add_to_each_row, signature).graph)
 
 
 def write_in_a_loop(old, new, count):

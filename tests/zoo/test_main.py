@@ -230,6 +230,7 @@ def test_plan_leaves_no_files(tmp_path, capsys, monkeypatch):
             bytes_each * total, rel=0.05
         )
     assert re.search(r"measured update +│ [0-9.]+ s", printed)
+    assert re.search(r"making its batch +│ [0-9.e-]+ s in a thread beside it, [0-9.]+ % of its time", printed)
     once = re.search(r"evaluation on dev +│ (\d+ min \d+ s) with random weights", printed).group(1)
     assert re.search(r"its 1 evaluations +│ (\d+ min \d+ s) ", printed).group(1) == once
     assert [path.name for path in tmp_path.iterdir()] == ["pairs.tsv"]

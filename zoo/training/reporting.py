@@ -32,7 +32,7 @@ class KeptLog:
 
 
 def write_report(run: Run, predictor: Predictor, evaluation: Any, corpus: Corpus, workers: Workers) -> None:
-    """Writes `report.html` to the folder of a run, and what MLflow keeps of it.
+    """Writes `report.html` to the folder of a run, and what MLflow keeps of it; only the first worker has either.
 
     Args:
         run: The run, whose `log` is a `KeptLog`.
@@ -41,7 +41,9 @@ def write_report(run: Run, predictor: Predictor, evaluation: Any, corpus: Corpus
         corpus: The training corpus.
         workers: The processes of the run.
     """
+    if not workers.chief:
+        return
     lengths = corpus.epoch(0).lengths()
     write_training(run.folder / "report.html", predictor, evaluation, run.folder, run.log.lines, lengths)
-    if is_tracked() and workers.chief:
+    if is_tracked():
         TrackedRun(run.folder).finish()

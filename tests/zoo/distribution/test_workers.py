@@ -192,8 +192,9 @@ def test_worker_failures_are_distinguished_from_other_errors(count, message, exp
 
 
 @pytest.mark.slow
-def test_two_processes_train_as_one_though_one_is_killed(files, tmp_path):
+def test_two_processes_train_as_one_though_they_are_killed(files, tmp_path):
     """On Multi30k; `python tests/long/worker_checks.py` kills and stops more, on JAX too."""
     worker_checks.train(worker_checks.command(files, tmp_path / "one", 10, workers=1), "tensorflow", 1)
     worker_checks.kill_and_resume(files, tmp_path / "two", "tensorflow", victim=1)
+    worker_checks.finish_again(files, tmp_path / "two", "tensorflow")
     worker_checks.compare(tmp_path / "one", tmp_path / "two")
