@@ -140,12 +140,15 @@ class Translation(Task):
         """Computes the loss per token, and BLEU of greedy search on the first 1,000 pairs; logs three translations."""
         loss = predictor.loss(run.data.dev)
         figures = {"dev_loss": loss, "dev_perplexity": float(np.exp(loss))}
-        sources, references = zip(*run.data.dev[:_DEV_SENTENCES])
+        pairs = run.data.dev[:_DEV_SENTENCES]
+        third = max(1, -(-len(pairs) // 3))
+        step = 1 if run.settings.score == "bleu" else third
+        sources, references = zip(*pairs[::step])
         translations = predictor.translate(sources, beam_size=1)
         if run.settings.score == "bleu":
             figures["dev_bleu"] = bleu(translations, references, **predictor.card.get("bleu", {})).value
-        for i in (0, len(sources) // 3, 2 * len(sources) // 3):
-            run.log(f"  {sources[i]}\n    -> {translations[i]}\n    == {references[i]}")
+        for shown in [*zip(sources, translations, references)][:: third // step]:
+            run.log("  {}\n    -> {}\n    == {}".format(*shown))
         return {**figures, "score": figures.get("dev_bleu", -loss)}
 
     def final_evaluation(self, predictor, run):

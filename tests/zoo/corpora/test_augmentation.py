@@ -123,6 +123,12 @@ def test_pairs_depend_on_seed_epoch_and_position_only():
     assert once != later != [*augmented(seed=2, **SHARES).epoch(3)]
 
 
+def test_a_pair_depends_on_those_of_its_thousand_only():
+    others = [("A much longer sentence than the others.", "Ein viel längerer Satz als andere.")] * 9 + PAIRS[9:]
+    first, second = ([*augmented(pairs=pairs, typos=0.9).epoch(0)] for pairs in (PAIRS, others))
+    assert first[9:1000] != second[9:1000] and first[1000:] == second[1000:]
+
+
 def test_lines_keep_their_numbers():
     class Reader(list):
         def numbered(self):

@@ -38,6 +38,7 @@ UNCHANGED = [
     ("Yesterday was cloudy.", "Gestern war es bewölkt."),
     ("Yesterday's paper.", "Die Zeitung von gestern."),
     ("He left on May 3.", "Er ging am 4. Mai."),
+    ("He left on May 3.", "Der 3. Mai war der Tag, an dem er ging."),
 ]
 
 

@@ -96,7 +96,10 @@ def test_checkpoint_restores_translator(trained, corpus):
 def test_dev_loss_is_mean_over_real_tokens(trained, corpus, tmp_path):
     translator = trained.translator
     run = Run(SMALL, TrainingData(None, corpus.dev[:12], None), translator.tokenizer, tmp_path)
+    printed = []
+    run.log = printed.append
     figures = Translation().dev_figures(translator, run)
+    assert [text.split("\n")[0].strip() for text in printed] == [corpus.dev[i][0] for i in (0, 4, 8)]
     total, count = 0.0, 0
     for source, target in corpus.dev[:12]:
         source, target = translator.tokenizer.encode([source, target])
