@@ -50,6 +50,7 @@ NodeName=n[0-1] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{ports[1]},{ports[2
 PartitionName=low Nodes=ALL Default=YES PriorityTier=1 GraceTime=60 State=UP
 PartitionName=high Nodes=ALL PriorityTier=2 State=UP
 """
+STATES = "PENDING", "RUNNING", "SIGNALING", "COMPLETING", "COMPLETED", "REQUEUED"  # That do not mean failure.
 WAYS = ["a signal", "another job", "the time limit"]
 CHANGES = {
     "--nodes=4": "--nodes=2",
@@ -139,7 +140,7 @@ class Job:
     def ended(self) -> bool:
         shown = self.run("scontrol", "show", "job", self.number)
         state = re.search(r"JobState=(\w+)", shown).group(1)
-        assert state in ("PENDING", "RUNNING", "COMPLETING", "COMPLETED", "REQUEUED"), shown + self.output.read_text()
+        assert state in STATES, shown + self.output.read_text()
         return state == "COMPLETED"
 
     @property
