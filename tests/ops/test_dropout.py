@@ -15,10 +15,10 @@ def under_xla(x, rate, seed):
     return tf.function(lambda x: dropout(x, rate, seed), jit_compile=True, autograph=False)(x)
 
 
-ways = [dropout, *([under_xla] if keras.backend.backend() == "tensorflow" else [])]
+WAYS = [dropout, *([under_xla] if keras.backend.backend() == "tensorflow" else [])]
 
 
-@pytest.mark.parametrize("way", ways)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("rate", [0.1, 0.5, 0.9])
 def test_drops_at_the_rate_and_keeps_the_mean(rate, way):
     x = np.full((101, 103), 3.0, "float32")  # An odd number of elements.
@@ -43,7 +43,7 @@ def test_gradient_is_the_mask(dtype):
     np.testing.assert_allclose(gradient, kept / 0.7, rtol=0.01)
 
 
-@pytest.mark.parametrize("way", ways)
+@pytest.mark.parametrize("way", WAYS)
 def test_calls_differ_and_a_seed_repeats_them(way):
     x, seed = ops.ones((50, 50)), keras.random.SeedGenerator(3)
     first, second = (checks.numpy(way(x, 0.5, seed)) for _ in range(2))
@@ -55,7 +55,7 @@ def test_calls_differ_and_a_seed_repeats_them(way):
 def test_xla_draws_by_threefry():
     """By Philox, it would draw the bits of the plain graph, a hundred times as slowly on a CPU."""
     x = ops.ones((50, 50))
-    plain, compiled = (checks.numpy(way(x, 0.5, keras.random.SeedGenerator(3))) for way in ways)
+    plain, compiled = (checks.numpy(way(x, 0.5, keras.random.SeedGenerator(3))) for way in WAYS)
     assert 0.4 < (plain == compiled).mean() < 0.6
 
 

@@ -70,7 +70,7 @@ def plan(trainer: Trainer, stream: BatchStream, batches, evaluation: Evaluation)
     steps = stream.batches_in(0)
     made = []
     seconds, tokens = trainer.measure(_timed(batches, made), _MEASURED_UPDATES)
-    waited = sum(made[1:]) / (len(made) - 1)  # Without the first, before which the stream is set up.
+    making = sum(made[1:]) / (len(made) - 1)  # Without the first, before which the stream is set up.
     evaluation.run()  # Compiles.
     start = time.perf_counter()
     evaluation.run()
@@ -92,7 +92,7 @@ def plan(trainer: Trainer, stream: BatchStream, batches, evaluation: Evaluation)
         ("peak of this process", f"{decimal(peak)}, {decimal(max(0, peak - before))} of it in the updates"),
         ("disk", decimal(4 * disk)),
         ("measured update", f"{seconds:.3g} s, {tokens / seconds:,.0f} labels a second"),
-        ("  making its batch", f"{waited:.3g} s in a thread beside it, {100 * waited / seconds:.2g} % of its time"),
+        ("  making its batch", f"{making:.3g} s in a thread beside it, {100 * making / seconds:.2g} % of its time"),
         ("epoch", _duration(seconds * steps)),
         ("evaluation on dev", f"{_duration(evaluated)} with random weights"),
         ("training run", _duration(seconds * config.steps)),
