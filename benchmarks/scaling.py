@@ -8,14 +8,15 @@
 any more, and the held-out one, larger than all in both. Smaller corpora are parts of the larger ones; the vocabulary,
 batches and schedule are the same for all. It can be interrupted: finished runs are kept and the others resume.
 
-`fit` fits the loss in nats a token on the dev set, for corpora that are read until it stops falling (Kaplan et al.
-2020, equation 1.5; Gordon et al. 2021 found it for translators),
+`fit` fits the loss in nats a token on the dev set, for corpora that are read until it stops falling,
 
-    L(N, D) = ((M / N)^(a / b) + C / D)^b
+    1 / L^4 = 1 / K^4 + 1 / U^4    with    K(N, D)^s = (M / N)^(a s) + (C / D)^(b s)
 
-to all but the held-out run, with N the parameters without embeddings and D the pairs. Without the other limit, the
-loss would be (M / N)^a of a model and (C / D)^b of a corpus. It prints intervals of 95 % from fits to resampled runs,
-and the prediction for the held-out run beside its loss.
+to all but the held-out run, with N the parameters without embeddings and D the pairs. The law K says that the loss
+would be (M / N)^a of a model and (C / D)^b of a corpus without the other limit (Kaplan et al. 2020, equation 1.5, where
+s is 1 / b; Gordon et al. 2021 for translators). Where K is large, a model cannot do worse than U, the loss of one that
+knows hardly more than the frequency of tokens (a smoothly broken power law: Caballero et al. 2022). It prints intervals
+of 95 % from fits to resampled runs, and the prediction for the held-out run beside its loss.
 """
 
 import argparse
@@ -36,6 +37,7 @@ from zoo.storage.arrays import write_atomically
 
 SEED = 1
 LAYERS = 2  # Blocks of the encoder, and of the decoder.
+BREAK = 4  # How sharply the power law goes over into the loss U.
 
 
 def main():
@@ -141,14 +143,14 @@ def fit_law(options):
     exit_without("The fit", "scipy", *(["matplotlib"] if options.picture else []))
     rows = [json.loads(line) for line in pathlib.Path(options.runs).read_text("utf-8").splitlines()]
     grid, held_out = ([row for row in rows if row["held_out"] == wanted] for wanted in (False, True))
-    if len(grid) < 6:
-        raise SystemExit(f"Four numbers are fitted. Expected: at least 6 runs. Received: {len(grid)}.")
+    if len(grid) < 8:
+        raise SystemExit(f"Six numbers are fitted. Expected: at least 8 runs. Received: {len(grid)}.")
     sizes, losses = sizes_of(grid), np.array([row["loss"] for row in grid])
     law = fitted(sizes, losses)
     errors = np.log(losses / predicted(law, sizes))
     rng = np.random.default_rng(SEED)
     again = [fitted(sizes, predicted(law, sizes) * np.exp(rng.choice(errors, len(errors))), law) for _ in range(200)]
-    for name, value, low, high in zip("M C a b".split(), law, *np.percentile(again, (2.5, 97.5), axis=0)):
+    for name, value, low, high in zip("M C a b s U".split(), law, *np.percentile(again, (2.5, 97.5), axis=0)):
         print(f"{name} = {value:.3g} [{low:.3g}, {high:.3g}]")
     print(
         f"{len(grid)} runs; the law is off by {np.abs(np.expm1(errors)).mean():.1%} on average, at most "
@@ -174,27 +176,28 @@ def sizes_of(rows) -> np.ndarray:
 
 def predicted(law, sizes):
     """The law at `[2, runs]` of parameters and pairs."""
-    model, data, a, b = law
-    return ((model / sizes[0]) ** (a / b) + data / sizes[1]) ** b
+    model, data, a, b, sharpness, nothing = law
+    limits = a * np.log(model / sizes[0]), b * np.log(data / sizes[1])
+    power = np.logaddexp(*(sharpness * limit for limit in limits)) / sharpness
+    return np.exp(-np.logaddexp(-BREAK * power, -BREAK * np.log(nothing)) / BREAK)
 
 
 def fitted(sizes, losses, start=None):
-    """Returns (M, C, a, b) of the least Huber loss between logarithms, of all starts (Hoffmann et al. 2022, D.2)."""
+    """Returns (M, C, a, b, s, U) of the least Huber loss between logarithms (Hoffmann et al. 2022, D.2)."""
     from scipy.optimize import least_squares
 
     def distance(values):
-        return np.log(predicted((*np.exp(values[:2]), *values[2:]), sizes) / losses)
+        return np.log(predicted(np.exp(values), sizes) / losses)
 
-    bounds = (-5, -5, 0.02, 0.02), (60, 60, 3, 3)
-    starts = itertools.product((10.0, 16.0), (9.0, 13.0), (0.2, 0.6), (0.2, 0.6))
+    bounds = np.array([(-5, 60), (-5, 60), (-4, 1.1), (-4, 1.1), (-1, 5), (0, 3)]).T
+    starts = itertools.product((12, 17), (10, 13), np.log((0.2, 0.4)), np.log((0.2, 0.5)), (0, 2), (1.6,))
     if start is not None:
-        starts = [(*np.log(start[:2]), *start[2:])]
+        starts = [np.log(start)]
     found = []
     for values in starts:
         inside = np.clip(values, np.add(bounds[0], 1e-6), np.subtract(bounds[1], 1e-6))
         found.append(least_squares(distance, inside, bounds=bounds, loss="huber", f_scale=0.01))
-    best = min(found, key=lambda result: result.cost).x
-    return np.array([*np.exp(best[:2]), *best[2:]])
+    return np.exp(min(found, key=lambda result: result.cost).x)
 
 
 def draw(grid, held_out, law, path):

@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "benchmarks"))
 import scaling
 
-LAW = np.array([1.5e6, 2e5, 0.3, 0.35])
+LAW = np.array([1.5e6, 2e5, 0.3, 0.35, 4.0, 5.0])
 
 
 def rows(noise):
@@ -29,6 +29,16 @@ def test_the_law_is_found():
     np.testing.assert_allclose(found, LAW, rtol=0.02)
 
 
+def test_each_limit_alone_is_a_power_and_a_model_without_data_has_the_loss_of_frequencies():
+    model, data, a, b, _, nothing = LAW
+    large, tiny = 1e30, 1e-30
+    few, many = np.array([1e8]), np.array([1e9])
+    for sizes, power, base in [((few, large), a, model / few), ((large, many), b, data / many)]:
+        found = scaling.predicted(LAW, np.array([np.broadcast_to(size, 1) for size in sizes]))
+        np.testing.assert_allclose(1 / found**4, 1 / base ** (4 * power) + 1 / nothing**4, rtol=1e-6)
+    np.testing.assert_allclose(scaling.predicted(LAW, np.array([[large], [tiny]])), nothing, rtol=1e-6)
+
+
 def test_the_larger_run_is_predicted(tmp_path, capsys):
     path, picture = tmp_path / "runs.jsonl", tmp_path / "law.png"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows(0.005)))
@@ -40,6 +50,6 @@ def test_the_larger_run_is_predicted(tmp_path, capsys):
 
 def test_too_few_runs_are_refused(tmp_path):
     path = tmp_path / "runs.jsonl"
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows(0.0)[:5]))
-    with pytest.raises(SystemExit, match="at least 6 runs. Received: 5"):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows(0.0)[:7]))
+    with pytest.raises(SystemExit, match="at least 8 runs. Received: 7"):
         scaling.fit_law(types.SimpleNamespace(runs=str(path), picture=None))
