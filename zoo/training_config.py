@@ -19,11 +19,13 @@ class AugmentConfig(CheckedConfig):
         unmarked: Both sides without their final mark.
         typos: The source with typing errors, about one in 40 characters.
         quotes: Quotation marks and apostrophes of the source in other variants, or apostrophes in words left out.
-        joined: Followed by one or two other pairs.
+        joined: Followed by one or two other pairs, some as a clause of the same sentence (English, German, French).
         copies: With inserted texts that a translation keeps, at corresponding places: emoji, addresses, codes ...
         names: Names that are the same on both sides are replaced by random ones.
+        titles: Names become others with titles, such as Mrs. Baker (English, German, French).
         numbers: Numbers on both sides are replaced by others, if they are the same.
         dates: Dates that are the same on both sides are replaced by others.
+        times: A date or a time of day is added at the end (English, German, French).
         substitutable: Pairs in whose place another one comes that has a name, a number or a date, for corpora with few
             of them.
     """
@@ -37,8 +39,10 @@ class AugmentConfig(CheckedConfig):
     joined: float = share()
     copies: float = share()
     names: float = share()
+    titles: float = share()
     numbers: float = share()
     dates: float = share()
+    times: float = share()
     substitutable: float = share()
 
     def __post_init__(self):

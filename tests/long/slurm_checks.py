@@ -148,14 +148,14 @@ class Job:
         return 1 + int(re.search(r"Restarts=(\d+)", self.run("scontrol", "show", "job", self.number)).group(1))
 
 
-def check(data: pathlib.Path, folder: pathlib.Path, ways: list[str]):
+def check(data: pathlib.Path, folder: pathlib.Path, ways: list[str], steps: int):
     sides = ("--source", "val", "en"), ("--target", "val", "de"), ("--dev-source", "val", "en")
     files = [
         item
         for name, part, language in (*sides, ("--dev-target", "val", "de"))
         for item in (name, str(data / "tok" / f"{part}.lc.norm.tok.{language}.gz"))
     ]
-    given = SETTINGS | {"training.steps": 400, "training.evaluate_every": 20}
+    given = SETTINGS | {"training.steps": steps, "training.evaluate_every": steps // 20}
     arguments = ["--recipe", "tiny", *files, *(f"--set {name}={value}" for name, value in given.items())]
     with slurm(folder) as run:
         wait_for(lambda: "idle" in run("sinfo", "--noheader", "--format=%D %T") and run("sinfo"), 60)
@@ -172,7 +172,7 @@ def check(data: pathlib.Path, folder: pathlib.Path, ways: list[str]):
                 print(f"    {other.strip()} in the partition that goes first")
             wait_for(job.ended, 1800)
             text = job.output.read_text()
-            results[way] = weights(own / "run", 400)
+            results[way] = weights(own / "run", steps)
             saved = re.findall(r"saved at step [\d,]+", text)
             print(f"{way}: {job.turns} turn(s); {', '.join(saved) or 'never stopped'}", flush=True)
             assert way == "undisturbed" or (job.turns >= 2 and saved), text
@@ -187,6 +187,9 @@ def main():
     default = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", "")) / "translation" / "multi30k"
     parser.add_argument("--data", type=pathlib.Path, default=default)
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS, help="how the job is stopped; all by default")
+    parser.add_argument(
+        "--steps", type=int, default=400, help="updates; for the time limit, so many that four minutes are not enough"
+    )
     options = parser.parse_args()
     missing = [name for name in PROGRAMS if not shutil.which(name)]
     if missing:
@@ -194,7 +197,7 @@ def main():
             f"error: Slurm is not installed: {', '.join(missing)} missing. apt-get install slurm-wlm munge"
         )
     folder = pathlib.Path(tempfile.mkdtemp(prefix="slurm-"))
-    check(options.data, folder, options.ways)
+    check(options.data, folder, options.ways, options.steps)
     shutil.rmtree(folder)
 
 

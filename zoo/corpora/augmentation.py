@@ -11,10 +11,13 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 
+from zoo.corpora.clauses import Clauses
 from zoo.corpora.copied_text import random_text
-from zoo.corpora.dates import Dates
+from zoo.corpora.dates import Dates, languages_of
 from zoo.corpora.numbering import check_repeatable, numbered
 from zoo.corpora.substitution import Substitution
+from zoo.corpora.times import add_time
+from zoo.corpora.titles import Titles
 from zoo.corpora.typos import add_typos
 from zoo.corpora.word_links import WORD, Lexicon, common_cuts
 from zoo.text.case_markup import capitals
@@ -25,6 +28,7 @@ Pair = tuple[str, str]
 
 _POOL = 50_000  # Pairs from which the lexicon is learned and partners are drawn.
 _BLOCK = 1000  # Pairs that share a generator of random numbers.
+_CLAUSES = 0.5  # Share of joined pairs that become a clause of the sentence before.
 _MARKS = ".!?…。！？"
 _QUOTES = {"'": "’‘`´", "’": "'", '"': "“”„«»", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "‘": "'"}
 _QUOTE = re.compile(f"[{''.join(_QUOTES)}]")
@@ -49,7 +53,11 @@ class AugmentedPairs:
         self._pool = _sample(pairs, random.Random(f"{seed}/pool"))
         self._lexicon = Lexicon.learn(self._pool) if config.copies else None
         self._substitution = Substitution.of(self._pool)
-        self._dates = Dates.of(self._pool) if config.dates else None
+        by_language = config.joined or config.titles or config.dates or config.times
+        self._languages = languages = languages_of(self._pool) if by_language else None
+        self._dates = Dates(languages) if languages and config.dates else None
+        self._titles = Titles.of(languages, self._pool) if languages and config.titles else None
+        self._clauses = Clauses.of(languages, self._pool) if languages and config.joined else None
         self._substitutable = self._find_substitutable() if config.substitutable else None
 
     def epoch(self, epoch: int) -> "AugmentedEpoch":
@@ -71,8 +79,7 @@ class AugmentedPairs:
             pair = rng.choice(rng.choices(pools, shares)[0])
         pair = self._substitute(pair, rng)
         if rng.random() < config.joined:
-            others = [self._substitute(rng.choice(self._pool), rng) for _ in range(rng.choice((1, 1, 2)))]
-            pair = tuple(" ".join(side) for side in zip(pair, *others))
+            pair = self._join(pair, rng)
         copied = rng.random() < config.copies
         pair = self._insert(pair, rng) if copied else pair
         source, target = hide_pair(*pair) if self._placeholders else pair
@@ -86,6 +93,15 @@ class AugmentedPairs:
             source, target = source[:-1].rstrip(), target[:-1].rstrip()
         return self._change_case(source, target, copied, rng)
 
+    def _join(self, pair, rng):
+        others = [self._substitute(rng.choice(self._pool), rng) for _ in range(rng.choice((1, 1, 2)))]
+        for other in others:
+            if self._clauses and rng.random() < _CLAUSES:
+                pair = self._clauses.join(pair, other, rng)
+            else:
+                pair = tuple(map(" ".join, zip(pair, other)))
+        return pair
+
     def _find_substitutable(self):
         """Returns pairs with names, with numbers and with dates, and the share of each in replacing others."""
         kinds = [(self._substitution.names, 2), (self._substitution.numbers, 1)]
@@ -97,12 +113,16 @@ class AugmentedPairs:
         return [(pool, share) for pool, share in found if pool]
 
     def _substitute(self, pair, rng):
+        if self._titles and rng.random() < self._config.titles:
+            pair = self._titles.change(pair, self._substitution.known, rng)
         if rng.random() < self._config.names:
             pair = self._substitution.names(pair, rng)
         if self._dates and rng.random() < self._config.dates and (changed := self._dates.change(pair, rng)) != pair:
             return changed  # Whose numbers are those of a calendar.
         if rng.random() < self._config.numbers:
             pair = self._substitution.numbers(pair, rng)
+        if self._languages and rng.random() < self._config.times:
+            pair = add_time(pair, self._languages, rng)
         return pair
 
     def _change_case(self, source, target, copied, rng):

@@ -62,17 +62,6 @@ class Dates:
 
     languages: tuple[str, str]
 
-    @classmethod
-    def of(cls, pairs: Iterable[Pair]) -> "Dates | None":
-        """Finds the languages of a corpus by its names of months and days; None if one side is in no known language."""
-        words = set(), set()
-        for pair in pairs:
-            for known, text in zip(words, pair):
-                known.update(re.findall(r"\w+", text))
-        # How many names of a language occur, not how often: French "hier" is a German word, too.
-        counts = [Counter(_LANGUAGE_OF[word] for word in known if word in _LANGUAGE_OF) for known in words]
-        return cls(tuple(count.most_common(1)[0][0] for count in counts)) if all(counts) else None
-
     def change(self, pair: Pair, rng: random.Random) -> Pair:
         """Replaces the date of a pair that has one, and the same one, on both sides.
 
@@ -83,7 +72,7 @@ class Dates:
             found = [[*_mentions(text, kinds[language])] for text, language in zip(pair, self.languages)]
             if [len(side) for side in found] == [1, 1] and found[0][0][1] == found[1][0][1]:
                 ((first, date),), ((second, _),) = found
-                new = _other(date, rng) if kinds is _BARE else _any(rng)
+                new = _other(date, rng) if kinds is _BARE else random_date(rng)
                 write = _write_bare if kinds is _BARE else _write_phrase
                 return tuple(
                     _replaced(text, place, write(new, language, place[0], rng))
@@ -92,6 +81,17 @@ class Dates:
             if any(found):
                 return pair
         return pair
+
+
+def languages_of(pairs: Iterable[Pair]) -> tuple[str, str] | None:
+    """Finds the languages of a corpus by its names of months and days; None if one side is in no known language."""
+    words = set(), set()
+    for pair in pairs:
+        for known, text in zip(words, pair):
+            known.update(re.findall(r"\w+", text))
+    # How many names of a language occur, not how often: French "hier" is a German word, too.
+    counts = [Counter(_LANGUAGE_OF[word] for word in known if word in _LANGUAGE_OF) for known in words]
+    return tuple(count.most_common(1)[0][0] for count in counts) if all(counts) else None
 
 
 def write_date(date: Date, language: str) -> str:
@@ -180,7 +180,8 @@ def _other(date, rng):
     return Date(day, rng.randrange(12), date.year and rng.randrange(1900, 2100))
 
 
-def _any(rng):
+def random_date(rng: random.Random) -> Date:
+    """Returns a day of a month, a month or a day of the week."""
     kind, year = rng.random(), rng.randrange(1900, 2100) if rng.random() < 0.4 else None
     if kind < 0.6:
         return Date(rng.randrange(1, 31), rng.randrange(12), year)
@@ -201,13 +202,13 @@ def _write_phrase(date, language, old, rng):
     elif date.day is None:
         text = {"en": "in ", "de": "im ", "fr": "en "}[language] + write_date(date, language)
     elif language == "en":
-        text = f"on {_english_day(date, rng)}"
+        text = f"on {write_english_day(date, rng)}"
     else:
         text = {"de": "am ", "fr": "le "}[language] + write_date(date, language)
     return text[0].upper() + text[1:] if old[0].isupper() else text
 
 
-def _english_day(date, rng):
+def write_english_day(date: Date, rng: random.Random) -> str:
     """Returns a day in one of the ways of English."""
     month, year, kind = MONTHS["en"][date.month], f" {date.year}" if date.year else "", rng.random()
     if kind < 0.6:

@@ -197,7 +197,7 @@ def _placeholders(run):
 
 def _spelling(augment):
     """Returns what changes the spelling of words; what a vocabulary is learned from has no random names or typos."""
-    others = "typos", "joined", "copies", "names", "numbers", "dates", "substitutable"
+    others = "typos", "joined", "copies", "names", "titles", "numbers", "dates", "times", "substitutable"
     return dataclasses.replace(augment, **dict.fromkeys(others, 0.0))
 
 

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from zoo.corpora.dates import MONTHS, WEEKDAYS, Date, Dates, write_date
+from zoo.corpora.dates import MONTHS, WEEKDAYS, Date, Dates, languages_of, write_date
 
 PAIRS = {
     ("en", "de"): [
@@ -99,10 +99,10 @@ def test_what_is_in_doubt_stays(pair):
 
 def test_languages_are_found():
     for languages, pairs in PAIRS.items():
-        assert Dates.of(pairs).languages == languages
-        assert Dates.of([pair[::-1] for pair in pairs]).languages == languages[::-1]
-    assert Dates.of([("on Monday", "el lunes")]) is None
-    assert Dates.of([]) is None
+        assert languages_of(pairs) == languages
+        assert languages_of([pair[::-1] for pair in pairs]) == languages[::-1]
+    assert languages_of([("on Monday", "el lunes")]) is None
+    assert languages_of([]) is None
 
 
 @pytest.mark.parametrize("language, expected", [("en", "May 1, 2019"), ("de", "1. Mai 2019"), ("fr", "1er mai 2019")])

@@ -1,0 +1,129 @@
+"""Tests of added times: all languages say the same, at a place where the language has it."""
+
+import random
+import re
+
+import pytest
+
+from zoo.corpora.dates import MONTHS, WEEKDAYS, Date
+from zoo.corpora.times import Time, add_time, random_phrase, write_time
+
+HOURS = {
+    "en": "one two three four five six seven eight nine ten eleven twelve".split(),
+    "de": "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split(),
+    "fr": "une deux trois quatre cinq six sept huit neuf dix onze midi".split(),
+}
+BEFORE = {
+    "en": {"by": "by", "until": "until", "since": "since", "before": "before", "after": "after"},
+    "de": {"seit": "since", "vor": "before", "nach": "after"},
+    "fr": {"d'ici": "by", "jusqu": "until", "depuis": "since", "avant": "before", "après": "after"},
+}
+
+
+def clock(text, language):
+    """Returns (hour, minute) of a time in words, by rules of the test's own, or the digits, or None."""
+    digits = re.search(r"\d+[:.]\d\d", text)
+    if digits:
+        return digits[0]
+    words = "|".join(HOURS[language]) + ("|ein" if language == "de" else "")
+    pattern = {
+        "en": rf"at (?:(half past|quarter past|quarter to) )?({words})",
+        "de": rf"um (?:(halb|Viertel nach|Viertel vor) )?({words})\b",
+        "fr": rf"à ()({words})(?: heures?)?( et quart| et demie?| moins le quart)?",
+    }[language]
+    found = re.search(pattern, text)
+    if not found:
+        return None
+    hour = HOURS[language].index({"ein": "eins"}.get(found[2], found[2])) + 1
+    minutes = {
+        "half past": 30,
+        "quarter past": 15,
+        "quarter to": -15,
+        "halb": -30,
+        "Viertel nach": 15,
+        "Viertel vor": -15,
+        " et quart": 15,
+        " et demie": 30,
+        " et demi": 30,
+        " moins le quart": -15,
+    }
+    return (hour * 60 + minutes.get((found[3] if language == "fr" else found[1]) or "", 0)) % 720
+
+
+def read(text, language):
+    """Returns what a time says: days, months, year, days of the week, clock, and the preposition if it is clear."""
+    rest = re.sub(r"\d+[:.]\d\d( Uhr)?", "", text)
+    numbers = [int(number) for number in re.findall(r"\d+", rest)]
+    before = [meaning for word, meaning in BEFORE[language].items() if re.search(rf"^{word}\b", text)]
+    return {
+        "days": [number for number in numbers if number < 32],
+        "months": {MONTHS[language].index(word) for word in re.findall("|".join(MONTHS[language]), text)},
+        "year": [number for number in numbers if number > 32],
+        "weekdays": [WEEKDAYS[language].index(word) for word in re.findall("|".join(WEEKDAYS[language]), text)],
+        "clock": clock(text, language),
+        "before": before[0] if before else None,
+    }
+
+
+def test_all_languages_say_the_same():
+    kinds = set()
+    for seed in range(600):
+        time = random_phrase(random.Random(seed))
+        texts = {language: write_time(time, language, random.Random(seed)) for language in HOURS}
+        english, german, french = (read(text, language) for language, text in texts.items())
+        if german["before"] is None:  # "Bis" is "by" and "until", "am" and "um" are the others.
+            german["before"] = english["before"]
+            assert texts["de"].startswith("bis") == (english["before"] in ("by", "until")), texts
+        assert english == german == french, texts
+        kinds.add(tuple(bool(value) or value == 0 for value in english.values()))
+    assert len(kinds) > 12
+
+
+@pytest.mark.parametrize(
+    "time, german, french",
+    [
+        (
+            Time(Date(4, 5, weekday=1), clock=(2, 9)),
+            "am Dienstag, dem 4. Juni, um halb zehn",
+            "le mardi 4 juin à neuf heures et demie",
+        ),
+        (Time(Date(31, 2, 2025), "by"), "bis zum 31. März 2025", "d'ici au 31 mars 2025"),
+        (Time(Date(1, 2, weekday=0), "until"), "bis Montag, den 1. März", "jusqu'au lundi 1er mars"),
+        (Time(Date(3, 4), last=Date(7, 4, 2020)), "vom 3. bis zum 7. Mai 2020", "du 3 au 7 mai 2020"),
+        (Time(Date(weekday=0), last=Date(weekday=4)), "von Montag bis Freitag", "du lundi au vendredi"),
+        (Time(Date(month=7), "until"), "bis August", "jusqu'en août"),
+        (Time(clock=(2, 12)), "um halb eins", "à midi et demi"),
+        (Time(clock=(0, 1)), "um ein Uhr", "à une heure"),
+    ],
+)
+def test_times_are_written_as_in_the_language(time, german, french):
+    assert write_time(time, "de", random.Random(0)) == german
+    assert write_time(time, "fr", random.Random(0)) == french
+
+
+@pytest.mark.parametrize(
+    "german, expected",
+    [
+        ("Ich kaufe ein Auto.", "Ich kaufe ein Auto #."),
+        ("Er hat ein Auto gekauft.", "Er hat ein Auto # gekauft."),
+        ("Er sagt, dass er kommen wird.", "Er sagt, dass er # kommen wird."),
+        ("Ich kenne ihn.", "Ich kenne ihn #."),
+        ("Sie sieht nicht gut aus.", "Sie sieht # nicht gut aus."),
+        ("Das ist leicht zu verstehen.", "Das ist # leicht zu verstehen."),
+        ("Komm mit!", "Komm mit #!"),
+        ("Wirklich?", "Wirklich #?"),
+    ],
+)
+def test_german_verbs_come_last(german, expected):
+    source, target = add_time(("Yes.", german), ("en", "de"), random.Random(5))
+    phrase = target[expected.index("#") : len(target) - len(expected) + expected.index("#") + 1]
+    assert target == expected.replace("#", phrase)
+    english = read(source.removeprefix("Yes ").rstrip("."), "en")
+    assert {**read(phrase, "de"), "before": english["before"]} == english
+
+
+def test_french_marks_keep_their_space_and_other_texts_stay():
+    target = add_time(("Oh!", "Oh !"), ("en", "fr"), random.Random(1))[1]
+    assert re.fullmatch(r"Oh \S.*\S !", target)
+    for pair in [("No mark", "Ohne Zeichen"), ("One.", "Eins"), ("?", "?"), ("", "")]:
+        assert add_time(pair, ("en", "de"), random.Random(1)) == pair

@@ -1,0 +1,54 @@
+"""Tests of titles: the same name behind the same title on both sides, with the forms of the language."""
+
+import random
+import re
+
+from zoo.corpora.titles import Titles
+
+NAMES = frozenset({"Tom", "Boston"})
+TITLES = {"Mr.": "Herr", "Mrs.": "Frau", "Ms.": "Frau", "Miss": "Frau", "Dr.": "Dr.", "Professor": "Professor"}
+
+
+def made(languages=("en", "de")):
+    return Titles.of(languages, [("The baker sees a fox.", "Der Bäcker sieht einen Fuchs.")])
+
+
+def test_names_get_the_same_title_and_name():
+    seen, names = set(), set()
+    for seed in range(300):
+        source, target = made().change(("Tom sleeps.", "Tom schläft."), NAMES, random.Random(seed))
+        (title, name), (other, same) = (text.rsplit(" ", 1)[0].rsplit(" ", 1) for text in (source, target))
+        assert TITLES[title] == other and name == same != "Tom"
+        seen.add(title)
+        names.add(name)
+    assert seen == {*TITLES}
+    assert {"Baker", "Fox", "Bäcker", "Fuchs"} <= names and len(names) > 100
+
+
+def test_herr_stands_only_where_it_has_no_ending():
+    for seed in range(100):
+        source, target = made().change(("I see Tom.", "Ich sehe Tom."), NAMES, random.Random(seed))
+        assert "Herr " not in target and "Mr." not in source
+
+
+def test_titles_that_are_there_stay():
+    for seed in range(50):
+        source, target = made().change(("I see Mr. Tom.", "Ich sehe Herrn Tom."), NAMES, random.Random(seed))
+        name = re.fullmatch(r"I see Mr\. (.+)\.", source)[1]
+        assert target == f"Ich sehe Herrn {name}." and name != "Tom"
+
+
+def test_french():
+    source, target = made(("fr", "en")).change(("Je vois Tom.", "I see Tom."), NAMES, random.Random(3))
+    title = re.fullmatch(r"Je vois (Madame|Mademoiselle|Dr|Professeur) (.+)\.", source)
+    assert re.fullmatch(rf"I see (Mrs\.|Ms\.|Miss|Dr\.|Professor) {re.escape(title[2])}\.", target)
+
+
+def test_pairs_without_the_name_on_both_sides_stay():
+    for pair in [
+        ("Tom's dog.", "Toms Hund."),
+        ("Tom and Tom.", "Tom und Tom."),
+        ("Tommy!", "Tommy!"),
+        ("Bob.", "Bob."),
+    ]:
+        assert made().change(pair, NAMES, random.Random(1)) == pair
