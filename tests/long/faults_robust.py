@@ -4,11 +4,21 @@ from faults import Fault
 
 AUGMENTATION = "tests/zoo/corpora/test_augmentation.py"
 SUBSTITUTION = "tests/zoo/corpora/test_substitution.py"
+TIMES = "tests/zoo/corpora/test_times.py"
 DATES = "tests/zoo/corpora/test_dates.py"
 PACKING = "tests/zoo/storage/test_packing.py"
 
 ROBUST = [
     Fault("zoo/corpora/substitution.py", "frozenset(known) - CALENDAR", "frozenset(known)", SUBSTITUTION),
+    Fault("zoo/corpora/times.py", 'else "dem"', 'else "den"', TIMES),
+    Fault("zoo/corpora/times.py", "halb {following}", "halb {name}", TIMES),
+    Fault("zoo/corpora/times.py", "word not in _PRONOUNS", "word", TIMES),
+    Fault("zoo/corpora/times.py", "words[place - 1] in _ADVERBS", "False", TIMES),
+    Fault("zoo/text/sentences.py", "[0-9]{{1,2}}\\\\))", "[0-9]{{1,2}}\\\\.)", "tests/zoo/text/test_sentences.py"),
+    Fault("zoo/corpora/titles.py", "0 if first else 1", "0", "tests/zoo/corpora/test_titles.py"),
+    Fault("zoo/corpora/titles.py", "new if has_title else ", "", "tests/zoo/corpora/test_titles.py"),
+    Fault("zoo/corpora/clauses.py", " in small else text", " in text else text", "tests/zoo/corpora/test_clauses.py"),
+    Fault("zoo/corpora/clauses.py", 'not text.endswith(".") or', "", "tests/zoo/corpora/test_clauses.py"),
     Fault("zoo/corpora/dates.py", "if day // 10 != 1 else", "if True else", DATES),
     Fault("zoo/corpora/dates.py", "and found[0][0][1] == found[1][0][1]", "", DATES),
     Fault(

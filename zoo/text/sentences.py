@@ -97,9 +97,14 @@ _WORDS = f"(?i:{'|'.join(_ABBREVIATIONS)})"
 _BEFORE_POINT = f"(?:{_WORDS}|[0-9]{{1,2}}|{_LETTER}|(?:{_LETTER}{{1,3}}\\.)+{_LETTER}{{1,3}})"
 _ABBREVIATION = f"(^|{SPACE}|{_KEPT}|[\"'«»„“”‘’(\\[])({_BEFORE_POINT}\\.){SPACE}"
 
+_BULLET = (
+    f"^([-–—*•·‣◦▪>#]+|[0-9]{{1,2}}\\)){SPACE}+"  # At the beginning of an item of a list, a quoted line, a heading.
+)
+
 # Replacements in order; a line break is the end of a sentence. Those of abbreviations are made twice, for neighbours.
 REPLACEMENTS = [
     (_KEPT, "\ufffd"),
+    (_BULLET, "\\1\n"),
     (_ABBREVIATION, rf"\1\2{_KEPT}"),
     (_ABBREVIATION, rf"\1\2{_KEPT}"),
     (f"([.!?…。！？؟]{_CLOSING}){SPACE}+({_OPENING}[^{LOWER}{_OTHER}])", "\\1\n\\2"),

@@ -24,6 +24,15 @@ from zoo.text.sentences import split_sentences
         # Lower-cased, tokenised or typed in haste.
         "a man is here .|a dog is there .",
         "hi there!|how are you?|fine.|bye",
+        # Items of lists, quoted lines, headings.
+        "-|500 g flour",
+        "*|Milk.|Eggs.",
+        "1)|Open the door.",
+        "##|A title",
+        "-5 degrees",
+        "5 - 3 is 2",
+        "3. Mai 2019",
+        "-",
         "approx. five people etc. and more",
         "one line without an end",
         "",

@@ -28,7 +28,20 @@ def random_text(generator):
     return "".join(parts)
 
 
-TEXTS = ["", " ", "\n", " \r\n \n", "a", "\na\n", " a\r\n\r\nb ", "漢" * 50, "." * 60, "a. " * 40]
+TEXTS = [
+    "",
+    " ",
+    "\n",
+    " \r\n \n",
+    "a",
+    "\na\n",
+    " a\r\n\r\nb ",
+    "漢" * 50,
+    "." * 60,
+    "a. " * 40,
+    "- a\n * b\n12) c. D\n-",
+    "-a\n> - b",
+]
 TEXTS += [random_text(random.Random(seed)) for seed in range(150)]
 
 
