@@ -60,19 +60,19 @@ class Time(NamedTuple):
 
 def random_phrase(rng: random.Random) -> Time:
     """Returns a random time."""
-    clock = random_time(rng) if rng.random() < 0.4 else (rng.choice((0, 0, 1, 2, -1)), rng.randrange(1, 13))
+    clock = random_time(rng) if rng.random() < 0.25 else (rng.choice((0, 1, 2, 2, -1)), rng.randrange(1, 13))
     kind = rng.random()
-    if kind < 0.2:
+    if kind < 0.35:
         return Time(clock=clock)
     date = random_date(rng)
     if date.day and rng.random() < 0.3:
         date = date._replace(weekday=rng.randrange(7))
-    if kind < 0.35 and date.month is None:
+    if kind < 0.5 and date.month is None:
         return Time(date, last=Date(weekday=rng.randrange(7)))
-    if kind < 0.35 and date.day and date.day <= 20:
+    if kind < 0.5 and date.day and date.day <= 20:
         date = date._replace(weekday=None)
         return Time(date._replace(year=None), last=date._replace(day=date.day + rng.randrange(1, 10)))
-    before = "on" if kind < 0.65 else rng.choice([*_BEFORE])
+    before = "on" if kind < 0.75 else rng.choice([*_BEFORE])
     timed = before == "on" and (date.day or date.weekday is not None) and rng.random() < 0.3
     return Time(date, before, clock=clock if timed else None)
 
