@@ -4,7 +4,8 @@
 
 Makes the disturbed sets from any corpus, and prints BLEU (sacreBLEU 13a, or the protocol of the card) and its distance
 to the undisturbed score: capitals (scored without case), small letters without the final mark (against the references
-as they are), two sentences in one text, an emoji behind, and two neighbouring letters swapped. Then the percentage of
+as they are), two sentences in one text, an emoji behind, two neighbouring letters swapped, and, for English, German and
+French, two sentences as clauses of one, and a date or a time of day at the end. Then the percentage of
 texts that are kept: names that replace the most frequent name of the corpus, addresses, codes, times and numbers in
 plain sentences, of `kept_texts.py`, and dates and months, whose names are translated, for English, German and French.
 `--seed` chooses the disturbances, `--limit` takes the first pairs only, `--show N` prints N texts of each set with
@@ -23,8 +24,10 @@ from rich.console import Console
 from rich.table import Table
 
 import zoo
+from zoo.corpora.clauses import Clauses
 from zoo.corpora.dates import MONTHS, Date, write_date
 from zoo.corpora.substitution import Substitution
+from zoo.corpora.times import add_time
 from zoo.corpora.word_links import WORD
 from zoo.translation.data import open_pairs
 from zoo.translation.metrics import bleu
@@ -45,10 +48,12 @@ def swap_letters(text: str, rng: random.Random) -> str:
     return text[:place] + text[place + 1] + text[place] + text[place + 2 :]
 
 
-def disturbed_sets(pairs: Sequence[Pair], rng: random.Random) -> dict[str, tuple[list[Pair], dict]]:
+def disturbed_sets(
+    pairs: Sequence[Pair], rng: random.Random, languages: tuple[str, str] | None = None
+) -> dict[str, tuple[list[Pair], dict]]:
     """Returns disturbed pairs by name, with the options of `bleu` to score them by."""
     emoji = [rng.choice(EMOJI) for _ in pairs]
-    return {
+    sets = {
         "as they are": ([*pairs], {}),
         "capitals": ([(source.upper(), target) for source, target in pairs], {"lowercase": True}),
         "small letters, no final mark": ([(re.sub(r"\s*[.!?]+$", "", s.lower()), t) for s, t in pairs], {}),
@@ -56,6 +61,11 @@ def disturbed_sets(pairs: Sequence[Pair], rng: random.Random) -> dict[str, tuple
         "an emoji behind": ([(f"{s} {e}", f"{t} {e}") for (s, t), e in zip(pairs, emoji)], {}),
         "two letters swapped": ([(swap_letters(source, rng), target) for source, target in pairs], {}),
     }
+    if languages and all(language in MONTHS for language in languages):
+        clauses, twos = Clauses.of(languages, pairs), zip(pairs[::2], pairs[1::2])
+        sets["two clauses of one"] = [clauses.join(*two, rng) for two in twos], {}
+        sets["a date or a time behind"] = [add_time(pair, languages, rng) for pair in pairs], {}
+    return sets
 
 
 def kept_sets(
@@ -127,6 +137,7 @@ def main():
     pairs = [*open_pairs(data=options.data, columns=options.columns)][: options.limit]
     protocol = translator.card.get("bleu", {})
     language = options.language or translator.card.get("source_language")
+    target = options.target_language or translator.card.get("target_language")
 
     def translate(texts):
         found = translator.translate(texts, beam_size=options.beam_size)
@@ -135,7 +146,7 @@ def main():
         return found
 
     table, plain = Table("disturbance", "BLEU", "distance"), {}
-    for name, (chosen, changes) in disturbed_sets(pairs, random.Random(options.seed)).items():
+    for name, (chosen, changes) in disturbed_sets(pairs, random.Random(options.seed), (language, target)).items():
         sources, references = zip(*chosen)
         found = translate(sources)
         changes = {**protocol, **changes}
@@ -145,7 +156,6 @@ def main():
         table.add_row(name, f"{score:.2f}", f"{score - plain[changes.get('lowercase', False)]:+.2f}")
     Console().print(table)
     table = Table("kept", "texts", "%")
-    target = options.target_language or translator.card.get("target_language")
     for name, chosen in kept_sets(pairs, language, random.Random(options.seed), target).items():
         found = translate([text for text, _ in chosen])
         kept = [all(is_kept(value, text) for value in values) for (_, values), text in zip(chosen, found)]

@@ -33,6 +33,14 @@ def test_disturbed_sets(robustness):
         assert source.startswith(f"{old} ") and target == f"{reference} {source.split()[-1]}"
     for (source, _), (old, _) in zip(sets["two letters swapped"], PAIRS):
         assert source != old and sorted(source) == sorted(old)
+    assert {*robustness.disturbed_sets(PAIRS, random.Random(1), ("en", "pl"))} == {*sets}
+    more = robustness.disturbed_sets(PAIRS, random.Random(1), ("en", "de"))
+    assert {*more} - {*sets} == {"two clauses of one", "a date or a time behind"}
+    first, second = PAIRS[0][0].removesuffix("."), PAIRS[1][0][1:]
+    (clauses, *_), _ = more["two clauses of one"]
+    assert clauses[0].startswith(first) and clauses[0].endswith(second) and clauses[0] != f"{first}. {PAIRS[1][0]}"
+    for (source, _), (old, _) in zip(more["a date or a time behind"][0], PAIRS):
+        assert source.startswith(old[:-1] + " ") and source[-1] == old[-1]
 
 
 def test_kept_sets(robustness):
