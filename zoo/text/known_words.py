@@ -1,9 +1,9 @@
-"""The words of a training corpus, which tell names that a translator has never seen from words that it can translate.
+"""The words of a training corpus, which tell names that a translator should keep from words that it can translate.
 
 A model of subwords spells unseen names piece by piece, and sometimes wrongly: "Sunniva" becomes "Soleniva". It cannot
 if a placeholder (`zoo.text.placeholders`) stands for the name; but a word that the corpus does not have may also be
 a rare word or a typing error, which the model translates well. So such texts are translated both ways, and
-`KnownWords.prefers_kept` chooses.
+`KnownWords.prefers_kept` chooses. What follows a title is a name even if it is a known word, as Mrs. Baker's.
 
 The regular expressions are read alike by Python and TensorFlow's RE2.
 """
@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from zoo.text.case_markup import UPPER
-from zoo.text.characters import LOWER, character_ranges
-from zoo.text.placeholders import hide_matches
+from zoo.text.characters import LOWER, SPACE, character_ranges
+from zoo.text.placeholders import BEGIN, LOST, hide_matches
 
 _LETTERS = f"A-Za-z{character_ranges('L')}"
 _PART, _NAME_PART = f"[{_LETTERS}]+", f"[{UPPER}][{_LETTERS}]+"
@@ -25,12 +25,32 @@ NAME = f"{_NAME_PART}(?:-{_NAME_PART})*"
 """What a name matches as a whole: words of at least two letters with a capital, joined by hyphens."""
 DOUBLE_NAME = f"{_NAME_PART}(?:-{_NAME_PART})+"
 """A name such as Anne-Marie, which is unseen even if its parts are known."""
+_TITLES = (  # English, German and French.
+    "(?:Mr|Mrs|Ms|Miss|Dr|Prof|Professor|Herr|Herrn|Frau|Fräulein|Doktor|M|Mme|Mlle|Monsieur|Madame|Mademoiselle|"
+    f"Docteur|Professeur)\\.?{SPACE}+"
+)
+_OFFICES = (  # What is translated behind a title.
+    "Dr|Doktor|Prof|Professor|Professorin|Präsident|Präsidentin|Minister|Ministerin|Kanzler|Kanzlerin|Bundeskanzler|"
+    "Bundeskanzlerin|Direktor|Direktorin|Vorsitzender|Vorsitzende|Vorsitzenden|Bürgermeister|Bürgermeisterin|Richter|"
+    "Richterin|Lehrer|Lehrerin|Kollege|Kollegin|Pfarrer|General|Oberst|Ober|President|Vice|Prime|Speaker|Chairman|"
+    "Chairwoman|Secretary|Mayor|Ambassador|Docteur|Professeur|Président|Présidente|Ministre|Directeur|Directrice"
+)
+MARKS = [
+    (BEGIN, LOST),
+    (f"(^|[^{_LETTERS}])((?:{_TITLES})+)({NAME})", rf"\1\2{BEGIN}\3"),
+    (f"{BEGIN}((?:{_OFFICES})(?:[^{_LETTERS}]|$))", r"\1"),
+]
+"""Replacements in order, which put `BEGIN` before each name that follows a title."""
+MARKED_WORD = f"{BEGIN}?{WORD}"
+HAS_TITLE = f"(?s)(?:.*[^{_LETTERS}])?{_TITLES}.*"
 SMALL = f"[{LOWER}]"
 MARGIN = 1.5
 """Difference of scores from which a translation with placeholders is taken although that without is all known words."""
 _MOST = 100_000
 
 WORDS, _NAME, _DOUBLE_NAME, _SMALL = map(re.compile, (WORD, NAME, DOUBLE_NAME, SMALL))
+_MARKED_WORDS, _HAS_TITLE = re.compile(MARKED_WORD), re.compile(HAS_TITLE)
+_MARKS = [(re.compile(pattern), replacement) for pattern, replacement in MARKS]
 
 
 def most_frequent_words(texts: Iterable[str], most: int = _MOST) -> str:
@@ -60,7 +80,9 @@ def check_known_words(words: str, placeholders: bool) -> str:
 
 
 class KnownWords:
-    """Finds names that a corpus does not have, and chooses between translations with and without placeholders for them.
+    """Finds names, and chooses between translations with and without placeholders for them.
+
+    Names are words with a capital that the corpus does not have, and those that follow a title.
 
     Args:
         words: Words of both languages in small letters, separated by spaces.
@@ -75,36 +97,54 @@ class KnownWords:
         """Returns the same object for the same words."""
         return cls(words)
 
-    def hide_unseen_names(self, text: str, kept: list[str]) -> tuple[str, list[str]]:
-        """Replaces unseen names in a text that `zoo.text.placeholders.hide` returned by further placeholders.
+    def hide_names(self, text: str, kept: list[str]) -> tuple[str, list[str]]:
+        """Replaces names in a text that `zoo.text.placeholders.hide` returned by further placeholders.
 
         Nothing is replaced in a text without small letters, which does not show which words are names.
         """
-        return hide_matches(text, kept, WORDS, self.is_unseen_name) if _SMALL.search(text) else (text, kept)
+        if not _SMALL.search(text):
+            return text, kept
+        text, kept = hide_matches(_marked(text), kept, _MARKED_WORDS, self._is_name)
+        return text.replace(BEGIN, ""), [part.removeprefix(BEGIN) for part in kept]
 
     def is_unseen_name(self, word: str) -> bool:
         """Returns whether a word has a capital and is not known."""
         return _NAME.fullmatch(word) is not None and self._is_unseen(word)
 
     def prefers_kept(self, source: str, plain: tuple[str, float], kept: tuple[str, float]) -> bool:
-        """Returns whether the translation with placeholders for unseen names is better than that without.
+        """Returns whether the translation with placeholders for names is better than that without.
 
         It must keep all of them, and the other one lose some. And the other one must have a word that is neither
-        known nor of the source, or a score that is lower by `MARGIN`.
+        known nor of the source, or a score that is lower by `MARGIN`, or a title although it loses a name that follows
+        one: "Frau Bäcker" for "Mrs. Baker", but not "my wife flowers" for "meiner Frau Blumen".
 
         Args:
             source: The source.
             plain, kept: The translation without and with placeholders, which are put back, and its score.
         """
-        read = WORDS.findall(source)
-        names = {word for word in read if self.is_unseen_name(word)}
+        marked = _MARKED_WORDS.findall(_marked(source))
+        titled = {word.removeprefix(BEGIN) for word in marked if word.startswith(BEGIN)}
+        read = [word.removeprefix(BEGIN) for word in marked]
+        names = titled | {word for word in read if self.is_unseen_name(word)}
         plain_words, kept_words = (WORDS.findall(translation) for translation, _ in (plain, kept))
         if names <= {*plain_words} or not names <= {*kept_words}:
             return False
         invented = any(self._is_unseen(word) for word in plain_words if word not in read)
-        return invented or kept[1] > plain[1] + MARGIN
+        translated = not titled <= {*plain_words} and _HAS_TITLE.fullmatch(plain[0]) is not None
+        return invented or translated or kept[1] > plain[1] + MARGIN
+
+    def _is_name(self, word):
+        """Returns whether a word that may begin with `BEGIN` is a name."""
+        return word.startswith(BEGIN) or self.is_unseen_name(word)
 
     def _is_unseen(self, word):
         if word.lower() in self._words:
             return False
         return _DOUBLE_NAME.fullmatch(word) is not None or not self._words.issuperset(word.lower().split("-"))
+
+
+def _marked(text):
+    """Returns a text with `BEGIN` before each name that follows a title."""
+    for pattern, replacement in _MARKS:
+        text = pattern.sub(replacement, text)
+    return text

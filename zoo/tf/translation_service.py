@@ -144,7 +144,7 @@ class TextService(TranslationService):
 
             hidden, kept = hide(sources)
         if self._known is not None:
-            numbers, with_names, names = self._known.hide_unseen_names(hidden, kept)
+            numbers, with_names, names = self._known.hide_names(hidden, kept)
             hidden, kept = tf.concat([hidden, with_names], 0), tf.concat([kept, names], 0)
         found = self._decoded(check, self._tokenizer.source_ids(hidden))
         ids = tf.reshape(found.ids, (-1, tf.shape(found.ids)[-1]))

@@ -44,7 +44,7 @@ def decode_texts(
         progress(len(flat) - len(searched))
     hidden = [hide(flat[i]) if translator.placeholders else (flat[i], []) for i in searched]
     known = KnownWords.of(translator.known_words) if translator.known_words else None
-    again, with_names = hide_unseen_names(hidden, known) if known else ([], [])
+    again, with_names = hide_names(hidden, known) if known else ([], [])
     hidden += with_names
     rows = translator.tokenizer.encode([text for text, _ in hidden])
     lengths = [translator.rounded_width(len(row) + 1) for row in rows]
@@ -77,11 +77,11 @@ def pad_search_inputs(source: np.ndarray, limits: np.ndarray) -> tuple[np.ndarra
     return np.pad(source, ((0, more_rows), (0, more_steps))), np.pad(limits, (0, more_rows), constant_values=1)
 
 
-def hide_unseen_names(
+def hide_names(
     hidden: Sequence[tuple[str, list[str]]], known: KnownWords
 ) -> tuple[list[int], list[tuple[str, list[str]]]]:
     """Returns the numbers of texts from `hide` that have unseen names, and these texts with placeholders for them."""
-    changed = ((text, known.hide_unseen_names(text, kept)) for text, kept in hidden)
+    changed = ((text, known.hide_names(text, kept)) for text, kept in hidden)
     again = [(number, new) for number, (text, new) in enumerate(changed) if new[0] != text]
     return [number for number, _ in again], [new for _, new in again]
 

@@ -12,6 +12,7 @@ from zoo.text.known_words import (
 from zoo.text.placeholders import hide, placeholder
 
 WORDS = "the queen met and la reine a rencontré et élan earth terre genius génie is a est un"
+TITLES = " mr mrs dr herr herrn frau mme madame president präsident"
 
 
 def test_words_are_counted_in_small_letters():
@@ -43,12 +44,24 @@ def test_unseen_names_have_a_capital_and_are_not_known():
 
 def test_hidden_names_follow_the_codes():
     known = KnownWords(WORDS)
-    text, kept = known.hide_unseen_names(*hide("The B12, Xyz met the Xyz."))
+    text, kept = known.hide_names(*hide("The B12, Xyz met the Xyz."))
     assert text == f"The {placeholder(0)}, {placeholder(1)} met the {placeholder(2)}."
     assert kept == ["B12", "Xyz", "Xyz"]
-    assert known.hide_unseen_names(*hide("XYZ MET B12")) == (f"XYZ MET {placeholder(0)}", ["B12"])
-    assert known.hide_unseen_names("The XYZ", [])[1] == ["XYZ"]
-    assert known.hide_unseen_names("The Queen-Ann met Xyz-ed.", [])[1] == ["Queen-Ann"]
+    assert known.hide_names(*hide("XYZ MET B12")) == (f"XYZ MET {placeholder(0)}", ["B12"])
+    assert known.hide_names("The XYZ", [])[1] == ["XYZ"]
+    assert known.hide_names("The Queen-Ann met Xyz-ed.", [])[1] == ["Queen-Ann"]
+
+
+def test_names_that_follow_a_title_are_hidden():
+    known = KnownWords(WORDS + TITLES)
+    for title in ("Mr.", "Mr", "Mrs.", "Dr.", "Herr", "Herrn", "Frau", "M.", "Mme", "Madame", "Herr Dr."):
+        text, kept = known.hide_names(f"the {title} Queen met la {title} Genius-Earth.", [])
+        assert text == f"the {title} {placeholder(0)} met la {title} {placeholder(1)}.", title
+        assert kept == ["Queen", "Genius-Earth"]
+    for text in ("The Queen met Genius.", "Herr Präsident!", "Hofmr. Queen", "Mr. queen", "Mr. X", "Mr., Queen"):
+        unseen = [word for word in ("Hofmr",) if word in text]
+        assert known.hide_names(text, [])[1] == unseen, text
+    assert known.hide_names("Herr Präsidentschaft", [])[1] == ["Präsidentschaft"]
 
 
 @pytest.mark.parametrize(
@@ -72,10 +85,17 @@ def test_hidden_names_follow_the_codes():
         ("The-Genius met the queen.", "Le genius est la reine.", "The-Genius a rencontré la reine.", -5.0, True),
         ("The-Genius met the queen.", "La terre est la reine.", "The-Genius a rencontré la reine.", -5.0, False),
         ("the earth-genius", "la terre", "earth-genius", 5.0, False),
+        # What follows a title is a name, if the other translation has a title, too, or a worse score.
+        ("Mrs. Queen met the queen.", "Madame La Reine est la reine.", "Madame Queen est la reine.", -5.0, True),
+        ("Mrs. Queen met the queen.", "Madame Queen est la reine.", "Madame Queen est Queen.", 5.0, False),
+        ("la Frau Terre est", "la reine a la terre", "the queen Terre", -5.0, False),
+        ("la Frau Terre est", "la reine a la terre", "the queen Terre", MARGIN + 0.01, True),
+        ("Mrs. Queen met the queen.", "Madame La Reine est la reine.", "Madame La Reine est la terre.", 5.0, False),
+        ("Herr Präsident a la reine.", "Mr. President met the queen.", "Mr. Präsident", -5.0, False),
     ],
 )
 def test_translations_that_lose_names_for_invented_words_are_worse(source, plain, kept, difference, expected):
-    assert KnownWords(WORDS).prefers_kept(source, (plain, -1.0), (kept, -1.0 + difference)) is expected
+    assert KnownWords(WORDS + TITLES).prefers_kept(source, (plain, -1.0), (kept, -1.0 + difference)) is expected
 
 
 def test_words_without_placeholders_are_an_error():

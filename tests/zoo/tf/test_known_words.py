@@ -11,11 +11,12 @@ from zoo.text import known_words  # noqa: E402
 from zoo.text.placeholders import MOST, hide  # noqa: E402
 from zoo.tf import placeholders  # noqa: E402
 from zoo.tf.known_words import KnownWords  # noqa: E402
-from zoo.translation.decoding import hide_unseen_names  # noqa: E402
+from zoo.translation.decoding import hide_names  # noqa: E402
 
 WORDS = "the queen met élan ärger straße łódź οδός"
 PARTS = ["the", "The", "QUEEN", "élan", "Élan", "ÄRGER", "Ärger", "Straße", "ŁÓDŹ", "ΟΔΌΣ", "Sunniva", "Zoë", "sunniva"]
 PARTS += ["Ärger-Élan", "The-Queen", "Xyz-Zoë", "the-Queen", "Q-Xyz", "Queen-", "-"]
+PARTS += ["Mrs. Queen", "Frau Élan", "Herr Präsident", "Herr Dr. Met", "M. The-Queen", "Mr. The's", "Mr.", "\ufdd4The"]
 PARTS += ["Q", "Xyz", "B12", "www.Xyz.org", "中Xyz", "X-Ray", "O'Brien", "McGee", "1Xa", "İzmir", "", "🙂", "a@b.org"]
 
 
@@ -32,15 +33,15 @@ def some_texts(count, seed):
 
 def test_names_are_hidden_as_in_python(known):
     texts = some_texts(300, 1)
-    expected = hide_unseen_names([hide(text) for text in texts], known_words.KnownWords(WORDS))
-    numbers, hidden, kept = known.hide_unseen_names(*placeholders.hide(tf.constant(texts)))
+    expected = hide_names([hide(text) for text in texts], known_words.KnownWords(WORDS))
+    numbers, hidden, kept = known.hide_names(*placeholders.hide(tf.constant(texts)))
     assert numbers.numpy().tolist() == expected[0] and len(expected[0]) > 100
     assert [text.decode() for text in hidden.numpy()] == [text for text, _ in expected[1]]
     assert [[part.decode() for part in row] for row in kept.to_list()] == [row for _, row in expected[1]]
 
 
 def test_no_text_has_no_name(known):
-    numbers, hidden, kept = known.hide_unseen_names(*placeholders.hide(tf.constant([], tf.string)))
+    numbers, hidden, kept = known.hide_names(*placeholders.hide(tf.constant([], tf.string)))
     assert numbers.shape == hidden.shape == (0,) and kept.nrows() == 0
     assert known.choose(tf.constant([], tf.string), numbers, tf.constant([], tf.string), tf.constant([])).shape == (0,)
 
