@@ -91,8 +91,11 @@ if [ "$1" = en-de ]; then
         python -m zoo average "$last/start" "$last/checkpoint" "$last/checkpoint" --output "$output-mean/checkpoint"
     last=$output-mean
 fi
-steps=900 # Longer sentences, of several clauses, with titles, dates and times of day.
-[ "$1" = en-de ] && steps=1500
+case $1 in # Longer sentences, of several clauses, with titles, dates and times of day.
+en-de) steps=1500 ;;
+de-en) steps=900 ;;
+*) steps=600 ;;
+esac
 train "$output" "$steps" 30 "$((steps - 30))" 3e-4 0.12 0.7 0.8 0.3 --initial "$last/checkpoint" \
     --set training.augment.joined=0.35 --set training.augment.titles=0.12 --set training.augment.times=0.12 \
     --set training.augment.dates=0.8 --set training.evaluate_every=200 --set training.average=1 --set training.seed=5

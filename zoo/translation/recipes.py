@@ -47,8 +47,10 @@ ROBUST = Recipe(
             joined=0.08,
             copies=0.2,
             names=0.3,
+            titles=0.05,
             numbers=0.5,
             dates=0.5,
+            times=0.05,
         ),
     ),
     source="For texts as people type them. A deep encoder and a shallow decoder: Kasai et al. 2021; augmentation: "
