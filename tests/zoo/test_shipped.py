@@ -88,6 +88,7 @@ def test_first_sentences_are_right():
         ],
         "The children are playing in the garden because the weather is so beautiful.": [
             "Die Kinder spielen im Garten, weil das Wetter so schön ist.",
+            "Die Kinder spielen im Garten, denn das Wetter ist so schön.",
         ],
         "Could you please tell me where the nearest train station is?": [
             "Könntest du mir bitte sagen, wo der nächste Bahnhof ist?",

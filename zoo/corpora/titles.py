@@ -10,7 +10,7 @@ from zoo.corpora.word_links import WORD
 
 Pair = tuple[str, str]
 
-_TITLES = {  # In the same order in all languages. "Herr" has an ending but in the nominative: where a sentence begins.
+_TITLES = {  # In the same order in all languages.
     "en": ("Mr.", "Mrs.", "Ms.", "Miss", "Dr.", "Professor"),
     "de": ("Herr", "Frau", "Frau", "Frau", "Dr.", "Professor"),
     "fr": ("Monsieur", "Madame", "Madame", "Mademoiselle", "Dr", "Professeur"),
@@ -20,6 +20,7 @@ _BEFORE = {  # What may stand before a name whose bearer is named by a title.
     "de": r"Herrn? |Frau |Fräulein |Dr\. |Professor ",
     "fr": r"M\. |Mme |Monsieur |Madame |Mademoiselle |Dr |Docteur |Professeur ",
 }
+_AFTER = r"(?:mit|von|für|zu|bei|an|auf|gegen|ohne|nach|vor|über|um|aus) "  # German words before "Herrn".
 
 
 @dataclass(frozen=True)
@@ -44,19 +45,23 @@ class Titles:
         """Replaces the first of some names that occurs once on both sides by a title with another name.
 
         Half of the new names are words of the corpus, such as Mrs. Baker, which are not translated behind a title.
+        German "Herr" has an ending but in the nominative: it begins sentences, and "Herrn" follows prepositions.
         """
         words = [{*WORD.findall(text)} for text in pair]
         for name in sorted(names & words[0] & words[1]):
             if all(text.count(name) == 1 for text in pair):
                 new = rng.choice(self.words) if rng.random() < 0.5 else random_name(rng)
-                first = all(text.startswith(name) for text in pair)
-                number = rng.randrange(0 if first else 1, len(_TITLES["en"]))
-                sides = zip(pair, self.languages)
-                return tuple(_titled(text, name, new, number, language) for text, language in sides)
+                sides = [*zip(pair, self.languages)]
+                german = "".join(text for text, language in sides if language == "de")
+                ending = re.search(rf"\b{_AFTER}{re.escape(name)}", german) is not None
+                any_title = "de" not in self.languages or ending or all(text.startswith(name) for text in pair)
+                number = rng.randrange(0 if any_title else 1, len(_TITLES["en"]))
+                return tuple(_titled(text, name, new, number, language, ending) for text, language in sides)
         return pair
 
 
-def _titled(text, name, new, number, language):
+def _titled(text, name, new, number, language, ending):
     """Replaces a name by another one, with a title unless it has one."""
     has_title = re.search(rf"\b(?:{_BEFORE[language]}){re.escape(name)}", text)
-    return text.replace(name, new if has_title else f"{_TITLES[language][number]} {new}")
+    title = "Herrn" if ending and language == "de" and number == 0 else _TITLES[language][number]
+    return text.replace(name, new if has_title else f"{title} {new}")

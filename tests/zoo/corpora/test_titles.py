@@ -31,6 +31,16 @@ def test_herr_stands_only_where_it_has_no_ending():
         assert "Herr " not in target and "Mr." not in source
 
 
+def test_herrn_follows_prepositions():
+    seen = set()
+    for seed in range(100):
+        source, target = made().change(("I was with Tom.", "Ich war mit Tom."), NAMES, random.Random(seed))
+        title = source.removeprefix("I was with ").rsplit(" ", 1)[0]
+        assert target.startswith(f"Ich war mit {'Herrn' if title == 'Mr.' else TITLES[title]} ")
+        seen.add(title)
+    assert seen == {*TITLES}
+
+
 def test_titles_that_are_there_stay():
     for seed in range(50):
         source, target = made().change(("I see Mr. Tom.", "Ich sehe Herrn Tom."), NAMES, random.Random(seed))
@@ -39,9 +49,13 @@ def test_titles_that_are_there_stay():
 
 
 def test_french():
-    source, target = made(("fr", "en")).change(("Je vois Tom.", "I see Tom."), NAMES, random.Random(3))
-    title = re.fullmatch(r"Je vois (Madame|Mademoiselle|Dr|Professeur) (.+)\.", source)
-    assert re.fullmatch(rf"I see (Mrs\.|Ms\.|Miss|Dr\.|Professor) {re.escape(title[2])}\.", target)
+    seen = set()
+    for seed in range(100):
+        source, target = made(("fr", "en")).change(("Je vois Tom.", "I see Tom."), NAMES, random.Random(seed))
+        title = re.fullmatch(r"Je vois (Monsieur|Madame|Mademoiselle|Dr|Professeur) (.+)\.", source)
+        assert re.fullmatch(rf"I see (Mr\.|Mrs\.|Ms\.|Miss|Dr\.|Professor) {re.escape(title[2])}\.", target)
+        seen.add(title[1])
+    assert len(seen) == 5
 
 
 def test_pairs_without_the_name_on_both_sides_stay():

@@ -58,7 +58,15 @@ def test_names_that_follow_a_title_are_hidden():
         text, kept = known.hide_names(f"the {title} Queen met la {title} Genius-Earth.", [])
         assert text == f"the {title} {placeholder(0)} met la {title} {placeholder(1)}.", title
         assert kept == ["Queen", "Genius-Earth"]
-    for text in ("The Queen met Genius.", "Herr Präsident!", "la Herr Präsident", "Hofmr. Queen", "Mr. queen", "Mr. X", "Mr., Queen"):
+    for text in (
+        "The Queen met Genius.",
+        "Herr Präsident!",
+        "la Herr Präsident",
+        "Hofmr. Queen",
+        "Mr. queen",
+        "Mr. X",
+        "Mr., Queen",
+    ):
         unseen = [word for word in ("Hofmr",) if word in text]
         assert known.hide_names(text, [])[1] == unseen, text
     assert known.hide_names("Herr Präsidentschaft", [])[1] == ["Präsidentschaft"]
