@@ -97,9 +97,8 @@ _WORDS = f"(?i:{'|'.join(_ABBREVIATIONS)})"
 _BEFORE_POINT = f"(?:{_WORDS}|[0-9]{{1,2}}|{_LETTER}|(?:{_LETTER}{{1,3}}\\.)+{_LETTER}{{1,3}})"
 _ABBREVIATION = f"(^|{SPACE}|{_KEPT}|[\"'«»„“”‘’(\\[])({_BEFORE_POINT}\\.){SPACE}"
 
-_BULLET = (
-    f"^([-–—*•·‣◦▪>#]+|[0-9]{{1,2}}\\)){SPACE}+"  # At the beginning of an item of a list, a quoted line, a heading.
-)
+# At the beginning of an item of a list, a quoted line, a heading.
+_BULLET = f"^([-–—*•·‣◦▪>#]+|[0-9]{{1,2}}\\)){SPACE}+"
 
 # Replacements in order; a line break is the end of a sentence. Those of abbreviations are made twice, for neighbours.
 REPLACEMENTS = [

@@ -22,8 +22,8 @@ def decode_texts(
     """Runs a search for texts, which are split into segments, in chunks of similar lengths.
 
     Segments without words, such as a lone address, are their own translation. Placeholders stand for addresses and
-    codes inside of others, if the translator knows them. Segments with names that are not in `translator.known_words`
-    are also translated with placeholders for these; see `zoo.text.known_words`.
+    codes inside of others, if the translator knows them. Segments with names that are not in `translator.known_words`,
+    or that follow a title, are also translated with placeholders for these; see `zoo.text.known_words`.
 
     Args:
         translator: A `zoo.translation.predictor.Translator`.
@@ -80,7 +80,7 @@ def pad_search_inputs(source: np.ndarray, limits: np.ndarray) -> tuple[np.ndarra
 def hide_names(
     hidden: Sequence[tuple[str, list[str]]], known: KnownWords
 ) -> tuple[list[int], list[tuple[str, list[str]]]]:
-    """Returns the numbers of texts from `hide` that have unseen names, and these texts with placeholders for them."""
+    """Returns the numbers of texts from `hide` that have names, and these texts with placeholders for them."""
     changed = ((text, known.hide_names(text, kept)) for text, kept in hidden)
     again = [(number, new) for number, (text, new) in enumerate(changed) if new[0] != text]
     return [number for number, _ in again], [new for _, new in again]
