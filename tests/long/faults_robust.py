@@ -6,6 +6,7 @@ AUGMENTATION = "tests/zoo/corpora/test_augmentation.py"
 SUBSTITUTION = "tests/zoo/corpora/test_substitution.py"
 TIMES = "tests/zoo/corpora/test_times.py"
 DATES = "tests/zoo/corpora/test_dates.py"
+LINKS = "tests/zoo/corpora/test_word_links.py"
 KNOWN = "tests/zoo/text/test_known_words.py"
 PACKING = "tests/zoo/storage/test_packing.py"
 
@@ -25,6 +26,11 @@ ROBUST = [
     Fault("zoo/corpora/titles.py", "new if has_title else ", "", "tests/zoo/corpora/test_titles.py"),
     Fault("zoo/corpora/clauses.py", " in small else text", " in text else text", "tests/zoo/corpora/test_clauses.py"),
     Fault("zoo/corpora/clauses.py", 'not text.endswith(".") or', "", "tests/zoo/corpora/test_clauses.py"),
+    Fault("zoo/corpora/dates.py", ", *map(str.capitalize, near)]", "]", DATES),
+    Fault("zoo/corpora/word_links.py", "== best[1][j] == probability", "== probability", LINKS),
+    Fault("zoo/corpora/word_links.py", "np.tile(row, lengths[0])", "np.repeat(row, lengths[0])", LINKS),
+    Fault("zoo/text/placeholders.py", "[0-9@#/]|", "[0-9@/]|", "tests/zoo/text/test_placeholders.py"),
+    Fault("zoo/text/placeholders.py", r"|\.[^ ]", "", "tests/zoo/text/test_placeholders.py"),
     Fault("zoo/corpora/dates.py", "if day // 10 != 1 else", "if True else", DATES),
     Fault("zoo/corpora/dates.py", "and found[0][0][1] == found[1][0][1]", "", DATES),
     Fault(
@@ -47,10 +53,8 @@ ROBUST = [
         AUGMENTATION,
     ),
     Fault("zoo/corpora/typos.py", "if found[0] not in kept", "if found[0]", AUGMENTATION),
-    Fault("zoo/corpora/substitution.py", "== {words[0][name]}", "", SUBSTITUTION),
-    Fault(
-        "zoo/corpora/word_links.py", "(i < p) == (j < q)", "(i < p) <= (j < q)", "tests/zoo/corpora/test_word_links.py"
-    ),
+    Fault("zoo/corpora/substitution.py", "== {words[0].count(name)}", "", SUBSTITUTION),
+    Fault("zoo/corpora/word_links.py", "(i < p) == (j < q)", "(i < p) <= (j < q)", LINKS),
     Fault("zoo/text/case_markup.py", "{{2,}}", "{{1,}}", "tests/zoo/text/test_case_markup.py"),
     Fault("zoo/storage/packing.py", "* rows * columns - matrix", "* rows - matrix", PACKING),
     Fault("zoo/storage/packing.py", "left_out > error * left_out[0]", "left_out > 0.5 * left_out[0]", PACKING),

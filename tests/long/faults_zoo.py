@@ -39,6 +39,13 @@ ZOO = [
     ),
     Fault(
         "zoo/text/subword_dropout.py",
+        "around = max(0, place - 1)",
+        "around = place",
+        "tests/zoo/text/test_tokenizer.py",
+    ),
+    Fault("zoo/text/subword_dropout.py", ", reverse=True)", ")", "tests/zoo/text/test_tokenizer.py"),
+    Fault(
+        "zoo/text/subword_dropout.py",
         "_geometric(1 - rate, rng)",
         "_geometric(rate, rng)",
         "tests/zoo/text/test_tokenizer.py",

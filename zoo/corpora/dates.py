@@ -68,6 +68,8 @@ class Dates:
         One inside of a phrase such as "am 3. Mai" becomes any other: a day, a month, a day of the week. Where it stands
         otherwise, as in "der 3. Mai", only day, month and year change.
         """
+        if not all(_NAMES[language].search(text) for text, language in zip(pair, self.languages)):
+            return pair
         for kinds in (_PHRASES, _BARE):
             found = [[*_mentions(text, kinds[language])] for text, language in zip(pair, self.languages)]
             if [len(side) for side in found] == [1, 1] and found[0][0][1] == found[1][0][1]:
@@ -142,6 +144,10 @@ def _patterns():
 
 
 _PHRASES, _BARE = ({key: [*map(re.compile, each)] for key, each in kind.items()} for kind in _patterns())
+_NAMES = {  # One of these is in every date.
+    language: re.compile("|".join([*MONTHS[language], *WEEKDAYS[language], *near, *map(str.capitalize, near)]))
+    for language, near in _NEAR.items()
+}
 _LANGUAGE_OF = {
     word: language
     for language in MONTHS

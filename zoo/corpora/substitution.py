@@ -49,9 +49,9 @@ class Substitution:
 
     def names(self, pair: Pair, rng: random.Random) -> Pair:
         """Replaces each name that occurs equally often on both sides, mostly by a random name."""
-        words = [Counter(WORD.findall(text)) for text in pair]
-        for name in sorted(self.known & words[0].keys() & words[1].keys()):
-            if {text.count(name) for text in pair} == {words[0][name]}:  # No "Tom's" or "Toms" besides.
+        words = [WORD.findall(text) for text in pair]
+        for name in sorted(self.known.intersection(words[0]).intersection(words[1])):
+            if {text.count(name) for text in pair} == {words[0].count(name)}:  # No "Tom's" or "Toms" besides.
                 kind = rng.random()
                 new = random_name(rng) if kind < 0.7 else f"{random_name(rng)} {random_name(rng)}"
                 new = random_text(rng) if kind > 0.88 else new

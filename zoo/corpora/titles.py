@@ -47,8 +47,8 @@ class Titles:
         Half of the new names are words of the corpus, such as Mrs. Baker, which are not translated behind a title.
         German "Herr" has an ending but in the nominative: it begins sentences, and "Herrn" follows prepositions.
         """
-        words = [{*WORD.findall(text)} for text in pair]
-        for name in sorted(names & words[0] & words[1]):
+        words = [WORD.findall(text) for text in pair]
+        for name in sorted(names.intersection(words[0]).intersection(words[1])):
             if all(text.count(name) == 1 for text in pair):
                 new = rng.choice(self.words) if rng.random() < 0.5 else random_name(rng)
                 sides = [*zip(pair, self.languages)]

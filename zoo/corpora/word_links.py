@@ -20,10 +20,10 @@ class Lexicon:
     """Translation probabilities of words in small letters.
 
     Args:
-        probabilities: The smaller one of p(target | source) and p(source | target), by (source, target).
+        probabilities: The smaller one of p(target | source) and p(source | target), by source and then by target.
     """
 
-    probabilities: Mapping[tuple[str, str], float]
+    probabilities: Mapping[str, Mapping[str, float]]
 
     @classmethod
     def learn(cls, pairs: Iterable[tuple[str, str]], iterations: int = 5) -> "Lexicon":
@@ -36,12 +36,12 @@ class Lexicon:
         cells = [[], [], [], []]  # Source word, target word, and the positions of both in the corpus.
         starts = [0, 0]
         for source, target in zip(*sides):
-            grid = np.meshgrid(np.arange(len(source)), np.arange(len(target)), indexing="ij")
+            lengths = len(source), len(target)
             ids = [np.array([table[word] for word in row], int) for table, row in zip(numbers, (source, target))]
-            for k in (0, 1):
-                cells[k].append(ids[k][grid[k]].ravel())
-                cells[2 + k].append((starts[k] + grid[k]).ravel())
-            starts = [starts[0] + len(source), starts[1] + len(target)]
+            places = [start + np.arange(length) for start, length in zip(starts, lengths)]
+            for k, row in enumerate((*ids, *places)):
+                cells[k].append(np.tile(row, lengths[0]) if k % 2 else np.repeat(row, lengths[1]))
+            starts = [*map(sum, zip(starts, lengths))]
         source, target, source_at, target_at = (np.concatenate([*part, np.zeros(0, int)]) for part in cells)
         links, cell = np.unique(source * max(1, len(numbers[1])) + target, return_inverse=True)
         first, second = np.divmod(links, max(1, len(numbers[1])))
@@ -49,20 +49,24 @@ class Lexicon:
         backward = _expectation_maximization(cell, source_at, second, iterations)
         words = [[*table] for table in numbers]
         smaller = np.minimum(forward, backward)
-        kept = np.flatnonzero(smaller >= _THRESHOLD)
-        return cls({(words[0][first[i]], words[1][second[i]]): float(smaller[i]) for i in kept})
+        probabilities = {}
+        for i in np.flatnonzero(smaller >= _THRESHOLD):
+            probabilities.setdefault(words[0][first[i]], {})[words[1][second[i]]] = float(smaller[i])
+        return cls(probabilities)
 
     def links(self, source: Sequence[str], target: Sequence[str]) -> list[tuple[int, int]]:
         """Returns the pairs of positions of words that are the best translations of each other."""
-        table = np.zeros((len(source), len(target)))
-        rows, columns = ([word.lower() for word in side] for side in (source, target))
-        for i, j in np.ndindex(table.shape):
-            table[i, j] = 1.0 if source[i] == target[j] else self.probabilities.get((rows[i], columns[j]), 0.0)
-        return (
-            [(i, j) for i, j in np.argwhere(table).tolist() if table[i].max() == table[:, j].max() == table[i, j]]
-            if table.size
-            else []
-        )
+        small = [word.lower() for word in target]
+        best = [0.0] * len(source), [0.0] * len(target)
+        links = []
+        for i, word in enumerate(source):
+            known = self.probabilities.get(word.lower(), {})
+            for j, other in enumerate(target):
+                probability = 1.0 if word == other else known.get(small[j], 0.0)
+                if probability:
+                    links.append((i, j, probability))
+                    best[0][i], best[1][j] = max(best[0][i], probability), max(best[1][j], probability)
+        return [(i, j) for i, j, probability in links if best[0][i] == best[1][j] == probability]
 
 
 def _expectation_maximization(cell, generated_at, given, iterations):

@@ -11,6 +11,7 @@ from zoo.text.case_markup import BEGIN_PIECE
 _SPACE = "\u2581"
 _WORD = re.compile(f"{BEGIN_PIECE}|{_SPACE}?[^{_SPACE}]+|{_SPACE}")
 _CACHED = 2**17
+_NO_MERGE = -float("inf")
 
 
 class MergeSampler:
@@ -64,10 +65,14 @@ class MergeSampler:
 
     def _walk(self, symbols):
         """Returns all segmentations from here to the end without a skip, and the ids of the last."""
-        path = [symbols]
-        while merges := self._merges(path[-1]):
-            path.append(_merged(path[-1], merges[0]))
-        return path, self._encode_symbols(path[-1])
+        path, scores = [symbols], self._pair_scores(symbols)
+        while scores and (best := max(scores)) > _NO_MERGE:
+            place = scores.index(best)
+            symbols = _merged(symbols, place)
+            path.append(symbols)
+            around = max(0, place - 1)  # Only the pairs with the new symbol are new.
+            scores[around : place + 2] = self._pair_scores(symbols[around : place + 2])
+        return path, self._encode_symbols(symbols)
 
     def _uncached_skip(self, symbols, count):
         """Returns the walk after skipping the `count` best merges; if there are no others, the walk ends here."""
@@ -78,8 +83,12 @@ class MergeSampler:
 
     def _merges(self, symbols):
         """Returns the positions at which two symbols can be merged, best first."""
-        scores = ((self._scores.get(a + b), i) for i, (a, b) in enumerate(zip(symbols, symbols[1:])))
-        return [i for _, i in sorted((-score, i) for score, i in scores if score is not None)]
+        scores = self._pair_scores(symbols)
+        merges = [i for i, score in enumerate(scores) if score > _NO_MERGE]
+        return sorted(merges, key=scores.__getitem__, reverse=True)  # Which keeps the order of equal ones.
+
+    def _pair_scores(self, symbols):
+        return [self._scores.get(a + b, _NO_MERGE) for a, b in zip(symbols, symbols[1:])]
 
     def _encode_symbols(self, symbols):
         ids = []

@@ -11,6 +11,7 @@ KEPT = [
     "http://localhost:8080/admin",
     "ftp://files.example.org/a_b",
     "www.example.at",
+    "www.été.fr",
     "github.com/example/project",
     "example.co.uk",
     "some.host/path?a=1",
