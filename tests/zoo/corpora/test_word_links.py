@@ -47,6 +47,9 @@ def test_links():
     lexicon = Lexicon.learn(PAIRS)
     found = lexicon.links("The cat Anna sleeps".split(), "schläft Anna die Katze".split())
     assert found == [(0, 2), (1, 3), (2, 1), (3, 0)]
+    unequal = Lexicon({"little": {"small": 0.4}, "small": {"small": 0.3, "tiny": 0.2}, "tiny": {"tiny": 0.2}})
+    assert unequal.links(["Small", "little"], ["small"]) == [(1, 0)], "each is the best of the other"
+    assert unequal.links(["Small", "tiny"], ["small", "tiny"]) == [(0, 0), (1, 1)]
     assert lexicon.links([], ["x"]) == [] == lexicon.links(["x"], ["y"])
     assert Lexicon.learn([]).probabilities == {}
 

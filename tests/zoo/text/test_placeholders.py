@@ -18,6 +18,7 @@ KEPT = [
     "first.last+tag@mail.example.io",
     "@green_lamp",
     "#Müll2024",
+    "#wetter",
     "192.168.0.17",
     "v2.10.3",
     "+49 30 5550 1739",
