@@ -52,6 +52,7 @@ SHORT_TEXTS = "--texts 20 --long 20000"
 CHECKS = {
     "kills": Check("kill_checks.py", "--kills 50", "--kills 3"),
     "damages": Check("damage_checks.py", short="--kills 25 --flips 250 --truncations 50"),
+    "killed exports": Check("export_kills.py", "--kills 30", "--kills 2"),
     "requests": Check("request_checks.py", short="--requests 1000"),
     "soak": Check("soak.py", "--minutes 60", "--minutes 4"),
     "meshes, JAX": Check("mesh_checks.py", backend="jax"),
