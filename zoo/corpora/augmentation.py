@@ -6,7 +6,6 @@ training resumes exactly, and all workers see the same. That is why OpusTrainer 
 one generator of random numbers and cannot start in the middle.
 """
 
-import dataclasses
 import itertools
 import random
 import re
@@ -53,9 +52,9 @@ class AugmentedPairs:
         self._pairs, self._config, self._seed, self._placeholders = pairs, config, seed, placeholders
         self._pool = _sample(pairs, random.Random(f"{seed}/pool"))
         self._lexicon = Lexicon.learn(self._pool) if config.copies else None
-        by_language = config.joined or config.names or config.titles or config.dates or config.times
+        self._substitution = Substitution.of(self._pool)
+        by_language = config.joined or config.titles or config.dates or config.times
         self._languages = languages = languages_of(self._pool) if by_language else None
-        self._substitution = Substitution.of(self._pool, languages if config.names else None)
         self._dates = Dates(languages) if languages and config.dates else None
         self._titles = Titles.of(languages, self._pool) if languages and config.titles else None
         self._clauses = Clauses.of(languages, self._pool) if languages and config.joined else None
@@ -104,9 +103,8 @@ class AugmentedPairs:
         return pair
 
     def _find_substitutable(self):
-        """Returns pairs with names, places, numbers and dates, and the share of each kind in replacing others."""
-        places = dataclasses.replace(self._substitution, known=self._substitution.places)
-        kinds = [(self._substitution.names, 2), (places.names, 1), (self._substitution.numbers, 1)]
+        """Returns pairs with names, with numbers and with dates, and the share of each in replacing others."""
+        kinds = [(self._substitution.names, 2), (self._substitution.numbers, 1)]
         kinds += [(self._dates.change, 2)] if self._dates else []
         found = []
         for change, share in kinds:

@@ -1,20 +1,17 @@
 """Replacement of names and numbers on both sides of sentence pairs. No Keras."""
 
-import itertools
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from zoo.corpora.copied_text import random_name, random_number, random_text, random_time
-from zoo.corpora.dates import CALENDAR, languages_of
-from zoo.corpora.places import cities, find_places
+from zoo.corpora.dates import CALENDAR
 from zoo.corpora.word_links import WORD
 
 Pair = tuple[str, str]
 
-_SAMPLE = 50_000  # Pairs in which places are looked for.
 _RARE = 0.05  # Maximum share of the small form of a word that counts as a name.
 _NUMBER = re.compile(r"\d+(?:[.,: ’']\d+)*")
 _TIME_WORDS = {"uhr", "heures", "o'clock", "o’clock", "h", "p.m", "a.m", "pm", "am", "at", "um", "à"}
@@ -34,16 +31,12 @@ class Substitution:
 
     Args:
         known: Words that are names.
-        places: Those of them that are names of places; half of these become one of `cities`.
-        cities: Names of cities in both languages, such as ("Munich", "München").
     """
 
     known: frozenset[str]
-    places: frozenset[str] = frozenset()
-    cities: list[Pair] = field(default_factory=list)
 
     @classmethod
-    def of(cls, pairs: Sequence[Pair], languages: tuple[str, str] | None = None) -> "Substitution":
+    def of(cls, pairs: Iterable[Pair]) -> "Substitution":
         """Finds the names of a corpus: words with a capital, the same on both sides, that are rare in small letters."""
         counts, both = (Counter(), Counter()), Counter()
         for pair in pairs:
@@ -52,25 +45,18 @@ class Substitution:
                 count.update(words)
             both.update(word for word in sides[0] & sides[1] if _has_capital(word))
         known = (word for word, count in both.items() if all(c[word.lower()] <= _RARE * count for c in counts))
-        names = frozenset(known) - CALENDAR  # April is April in German, too.
-        places = find_places(pairs, names, languages) if languages else frozenset()
-        return cls(names, places, cities(languages) if places else [])
+        return cls(frozenset(known) - CALENDAR)  # April is April in German, too.
 
     def names(self, pair: Pair, rng: random.Random) -> Pair:
-        """Replaces each name that occurs equally often on both sides, mostly by a random name, or a place by a city."""
+        """Replaces each name that occurs equally often on both sides, mostly by a random name."""
         words = [WORD.findall(text) for text in pair]
         for name in sorted(self.known.intersection(words[0]).intersection(words[1])):
             if {text.count(name) for text in pair} == {words[0].count(name)}:  # No "Tom's" or "Toms" besides.
-                pair = tuple(text.replace(name, new) for text, new in zip(pair, self._new_names(name, rng)))
+                kind = rng.random()
+                new = random_name(rng) if kind < 0.7 else f"{random_name(rng)} {random_name(rng)}"
+                new = random_text(rng) if kind > 0.88 else new
+                pair = tuple(text.replace(name, new) for text in pair)
         return pair
-
-    def _new_names(self, name, rng):
-        """Returns what replaces a name on each side."""
-        if name in self.places and rng.random() < 0.5:
-            return rng.choice(self.cities)
-        kind = rng.random()
-        new = random_name(rng) if kind < 0.7 else f"{random_name(rng)} {random_name(rng)}"
-        return (random_text(rng) if kind > 0.88 else new,) * 2
 
     def numbers(self, pair: Pair, rng: random.Random) -> Pair:
         """Replaces numbers that are written in the same digits on both sides, or in words that mean the same."""
@@ -93,14 +79,6 @@ class Substitution:
         if rng.random() < 0.15:  # Of two numbers in a row, such as "À 7:45, 64 chaises", none must get lost.
             new = f"{random_time(rng)}{rng.choice([' ', ', '])}{new}"
         return tuple(text[: word.start()] + new + text[word.end() :] for text, word in zip(pair, (first, second)))
-
-
-def city_words(pairs: Iterable[Pair]) -> str:
-    """Returns the words, in small letters, of the cities that places become in a corpus; "" if it has no places."""
-    pairs = [*itertools.islice(pairs, _SAMPLE)]
-    languages = languages_of(pairs)
-    names = Substitution.of(pairs, languages).cities if languages else []
-    return " ".join(itertools.chain.from_iterable(names)).lower()
 
 
 def _has_capital(word):

@@ -21,6 +21,15 @@ _BEFORE = {  # What may stand before a name whose bearer is named by a title.
     "fr": r"M\. |Mme |Monsieur |Madame |Mademoiselle |Dr |Docteur |Professeur ",
 }
 _AFTER = r"(?:mit|von|für|zu|bei|an|auf|gegen|ohne|nach|vor|über|um|aus) "  # German words before "Herrn".
+_CONJUNCTIONS = r"(?:dass|ob|weil|wenn|falls|als|bevor|nachdem|damit|warum|wo|wann) "  # And those before "Herr".
+# English and French words behind which a name is the subject, and those behind which it may be anything.
+_BEFORE_SUBJECT = (
+    "am is are was were isn't wasn't do does did don't doesn't didn't has have had hasn't haven't hadn't will would "
+    "won't wouldn't can could can't couldn't shall should must may might that because if when whether while since as "
+    "before after where what why how who so than then today yesterday tomorrow now here there maybe perhaps est était "
+    "est-ce c'est que quand si comme car puis hier demain aujourd'hui où pourquoi comment"
+).split()
+_UNCLEAR = "and or but not only even just also both et ou mais pas aussi même".split()
 
 
 @dataclass(frozen=True)
@@ -45,23 +54,34 @@ class Titles:
         """Replaces the first of some names that occurs once on both sides by a title with another name.
 
         Half of the new names are words of the corpus, such as Mrs. Baker, which are not translated behind a title.
-        German "Herr" has an ending but in the nominative: it begins sentences, and "Herrn" follows prepositions.
         """
         words = [WORD.findall(text) for text in pair]
         for name in sorted(names.intersection(words[0]).intersection(words[1])):
             if all(text.count(name) == 1 for text in pair):
                 new = rng.choice(self.words) if rng.random() < 0.5 else random_name(rng)
                 sides = [*zip(pair, self.languages)]
-                german = "".join(text for text, language in sides if language == "de")
-                ending = re.search(rf"\b{_AFTER}{re.escape(name)}", german) is not None
-                any_title = "de" not in self.languages or ending or all(text.startswith(name) for text in pair)
-                number = rng.randrange(0 if any_title else 1, len(_TITLES["en"]))
-                return tuple(_titled(text, name, new, number, language, ending) for text, language in sides)
+                mister = _mister(*(text for text, language in sorted(sides, key=lambda side: side[1] != "de")), name)
+                number = rng.randrange(0 if mister or "de" not in self.languages else 1, len(_TITLES["en"]))
+                return tuple(_titled(text, name, new, number, language, mister) for text, language in sides)
         return pair
 
 
-def _titled(text, name, new, number, language, ending):
+def _mister(german, other, name):
+    """Returns the German title of a man, "Herr" or "Herrn" (but for the nominative); None if it is not clear which."""
+    if re.search(rf"\b{_AFTER}{re.escape(name)}", german):
+        return "Herrn"
+    before = other[: other.index(name)].lower().replace("’", "'")
+    last = (before.split() or [""])[-1]
+    if last in _UNCLEAR or last.endswith("'"):
+        return None
+    if re.search(rf"\b{_CONJUNCTIONS}{re.escape(name)}", german):
+        return "Herr"
+    subject = last in _BEFORE_SUBJECT or not last[-1:].isalnum() or re.search("'(?:s|m|re)$", last)
+    return "Herr" if subject else "Herrn"
+
+
+def _titled(text, name, new, number, language, mister):
     """Replaces a name by another one, with a title unless it has one."""
     has_title = re.search(rf"\b(?:{_BEFORE[language]}){re.escape(name)}", text)
-    title = "Herrn" if ending and language == "de" and number == 0 else _TITLES[language][number]
+    title = mister if language == "de" and number == 0 else _TITLES[language][number]
     return text.replace(name, new if has_title else f"{title} {new}")

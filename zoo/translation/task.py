@@ -16,7 +16,6 @@ from zoo.corpora.inspection import inspect_reader, warn_of_overlap
 from zoo.corpora.masked_targets import MaskedTargets
 from zoo.corpora.prepared_corpus import PreparedCorpus, check_sides, prepared_vocabulary
 from zoo.corpora.sampled_corpus import SampledCorpus
-from zoo.corpora.substitution import city_words
 from zoo.reports.outcomes import Outcomes, Shown
 from zoo.storage.checkpoints import Checkpoint
 from zoo.text.known_words import merge_words, most_frequent_words
@@ -72,11 +71,9 @@ class Translation(Task):
             changed = AugmentedPairs(train, augment, recipe.training.seed).epoch(0) if augment else train
             return itertools.chain.from_iterable(changed)
 
-        def known_words():  # Words that only other augmentations or the dev set would have are unknown.
-            if isinstance(train, PreparedCorpus):
-                return ""
-            words = most_frequent_words(itertools.chain.from_iterable(train))
-            return merge_words(words, city_words(train)) if recipe.training.augment.names else words
+        def known_words():  # Also words that only an augmentation or the dev set would have are unknown.
+            sharded = isinstance(train, PreparedCorpus)
+            return "" if sharded else most_frequent_words(itertools.chain.from_iterable(train))
 
         return TrainingData(train, dev, texts, arguments={"known_words": functools.cache(known_words)})
 

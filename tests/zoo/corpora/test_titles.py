@@ -3,6 +3,8 @@
 import random
 import re
 
+import pytest
+
 from zoo.corpora.titles import Titles
 
 NAMES = frozenset({"Tom", "Boston"})
@@ -25,10 +27,32 @@ def test_names_get_the_same_title_and_name():
     assert {"Baker", "Fox", "Bäcker", "Fuchs"} <= names and len(names) > 100
 
 
-def test_herr_stands_only_where_it_has_no_ending():
-    for seed in range(100):
-        source, target = made().change(("I see Tom.", "Ich sehe Tom."), NAMES, random.Random(seed))
-        assert "Herr " not in target and "Mr." not in source
+@pytest.mark.parametrize(
+    "source, target, title",
+    [
+        ("Tom sleeps.", "Tom schläft.", "Herr"),
+        ("I see Tom.", "Ich sehe Tom.", "Herrn"),
+        ("I don't like Tom.", "Tom mag ich nicht.", "Herrn"),
+        ("Tom came yesterday.", "Gestern kam Tom.", "Herr"),
+        ("Yesterday Tom came.", "Gestern kam Tom.", "Herr"),
+        ("Give it to Tom.", "Gib es Tom.", "Herrn"),
+        ("Is Tom here?", "Ist Tom da?", "Herr"),
+        ("I think that Tom knows.", "Ich glaube, dass Tom es weiß.", "Herr"),
+        ("I'm not sure Tom will come.", "Ich weiß nicht, ob Tom kommt.", "Herr"),
+        ("Thank you, Tom.", "Danke, Tom.", "Herr"),
+        ("She and Tom came.", "Sie und Tom kamen.", None),
+        ("I know it’s Tom.", "Ich weiß, es ist Tom.", "Herr"),
+        ("He took it from me, not Tom.", "Er nahm es von mir, nicht von Tom.", "Herrn"),
+    ],
+)
+def test_herr_has_an_ending_but_in_the_nominative(source, target, title):
+    for languages, pair in ((("en", "de"), (source, target)), (("de", "en"), (target, source))):
+        found = set()
+        for seed in range(100):
+            new = dict(zip(languages, made(languages).change(pair, NAMES, random.Random(seed))))
+            assert ("Mr." in new["en"]) == ("Herr" in new["de"])
+            found |= {*re.findall(r"\bHerrn?\b", new["de"])}
+        assert found == ({title} if title else set())
 
 
 def test_herrn_follows_prepositions():
