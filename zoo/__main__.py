@@ -60,6 +60,8 @@ def run_show(options) -> None:
     settings = zoo.checkpoints.read_settings(folder)
     if words := settings.get("known_words"):
         settings["known_words"] = f"{len(words.split()):,} words"
+    if terms := settings.get("glossary"):
+        settings["glossary"] = f"{len(terms):,} terms, such as {', '.join([*terms][:3])}"
     card = {**zoo.checkpoints.read_card(folder), "settings": settings}
     first = {key: card[key] for key in FIRST_SHOWN if key in card}
     table = rich.table.Table.grid(rich.table.Column(no_wrap=True), rich.table.Column(overflow="fold"), padding=(0, 2))

@@ -6,6 +6,7 @@ AUGMENTATION = "tests/zoo/corpora/test_augmentation.py"
 SUBSTITUTION = "tests/zoo/corpora/test_substitution.py"
 TIMES = "tests/zoo/corpora/test_times.py"
 DATES = "tests/zoo/corpora/test_dates.py"
+GLOSSARY = "tests/zoo/text/test_glossary.py"
 TITLES = "tests/zoo/corpora/test_titles.py"
 LINKS = "tests/zoo/corpora/test_word_links.py"
 KNOWN = "tests/zoo/text/test_known_words.py"
@@ -23,6 +24,27 @@ ROBUST = [
     Fault("zoo/text/known_words.py", "{_TITLES})+)", "{_TITLES}))", KNOWN),
     Fault("zoo/text/known_words.py", "(?:[^{_LETTERS}]|$))", "(?:[^{_LETTERS}]))", KNOWN),
     Fault("zoo/tf/known_words.py", "loses_titled & tf", "loses_titled | tf", "tests/zoo/tf/test_known_words.py"),
+    Fault("zoo/text/glossary.py", "(_with_capital, str.upper)", "(_with_capital,)", GLOSSARY),
+    Fault("zoo/text/glossary.py", "key=len, reverse=True", "key=len", GLOSSARY),
+    Fault(
+        "zoo/text/glossary.py",
+        "setdefault(change(term), change(translation))",
+        "update({change(term): change(translation)})",
+        GLOSSARY,
+    ),
+    Fault("zoo/text/glossary.py", "found[len(kept) :]", "found", GLOSSARY),
+    Fault(
+        "zoo/tf/glossary.py",
+        "tf.cast(kept.row_lengths(), tf.int32)",
+        "tf.zeros(parts.nrows(), tf.int32)",
+        "tests/zoo/tf/test_glossary.py",
+    ),
+    Fault(
+        "zoo/translation/decoding.py",
+        "merge_words(words, words_of(translator.glossary)) if",
+        "words if",
+        "tests/zoo/translation/test_known_words.py",
+    ),
     Fault("zoo/corpora/titles.py", '0 if mister or "de" not in self.languages else 1', "0", TITLES),
     Fault("zoo/corpora/titles.py", 'side[1] != "de"', 'side[1] == "de"', TITLES),
     Fault("zoo/corpora/titles.py", "not last[-1:].isalnum() or", "", TITLES),

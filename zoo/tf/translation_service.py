@@ -1,7 +1,7 @@
 """SavedModel of a translator, from strings to strings."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import keras
 import tensorflow as tf
@@ -83,6 +83,7 @@ class TextService(TranslationService):
         sentences: Whether the sentences of a line are separate segments.
         placeholders: Whether placeholders stand for addresses and codes; see `zoo.text.placeholders`.
         known_words: Words of the corpus, by which it knows unseen names; see `zoo.text.known_words`.
+        glossary: Terms and their translations; see `zoo.text.glossary`.
     """
 
     def __init__(
@@ -96,12 +97,17 @@ class TextService(TranslationService):
         sentences: bool = True,
         placeholders: bool = False,
         known_words: str = "",
+        glossary: Mapping[str, str] | None = None,
     ):
         super().__init__(*args)
         self._longest_aligned, self._placeholders = longest_aligned, placeholders
         self._tokenizer, self._weights_of = tokenizer, weights_of
         self._max_source_tokens, self._chunk_tokens, self._sentences = max_source_tokens, chunk_tokens, sentences
-        self._known = None
+        self._known = self._glossary = None
+        if glossary:
+            from zoo.tf.glossary import Glossary
+
+            self._glossary = Glossary(glossary)
         if known_words:
             from zoo.tf.known_words import KnownWords
 
@@ -143,6 +149,8 @@ class TextService(TranslationService):
             from zoo.tf.placeholders import hide, restore
 
             hidden, kept = hide(sources)
+        if self._glossary is not None:
+            hidden, kept = self._glossary.hide(hidden, kept)
         if self._known is not None:
             numbers, with_names, names = self._known.hide_names(hidden, kept)
             hidden, kept = tf.concat([hidden, with_names], 0), tf.concat([kept, names], 0)

@@ -11,6 +11,7 @@ from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import exit_command
 from zoo.storage import checkpoints
+from zoo.text.glossary import check_glossary, read_glossary
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs, pair_patterns
 from zoo.translation.recipes import RECIPES
@@ -52,6 +53,8 @@ class TranslationCommands(TaskCommands):
     def add_checkpoint(self, command):
         text = "name, folder or address, or several ones, which decode together; %(default)s by default"
         super().add_checkpoint(command, nargs="+", default=[self.default_checkpoint], metavar="NAME", help=text)
+        text = "tab-separated file of terms and their translations, which are always used"
+        command.add_argument("--glossary", metavar="FILE", help=text)
 
     def load(self, options):
         found = [self.load_one(name, options) for name in options.checkpoint]
@@ -59,11 +62,16 @@ class TranslationCommands(TaskCommands):
             from zoo.translation.non_autoregressive import set_iterations
 
             set_iterations(found, options.iterations)
-        if len(found) == 1:
-            return found[0]
-        from zoo.translation.ensemble import EnsembleTranslator
+        translator = found[0]
+        if len(found) > 1:
+            from zoo.translation.ensemble import EnsembleTranslator
 
-        return EnsembleTranslator(found)
+            translator = EnsembleTranslator(found)
+        if options.glossary:
+            translator.glossary = check_glossary(
+                {**translator.glossary, **read_glossary(options.glossary)}, translator.placeholders
+            )
+        return translator
 
     def check(self, command, options):
         if command == "translate":  # argparse takes the files behind `--checkpoint NAME` for further names.

@@ -11,7 +11,8 @@ from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, origin
 from zoo.serving.predictor import MIN_WIDTH, Progress
 from zoo.text.checks import check_texts
 from zoo.text.copied import is_copied
-from zoo.text.known_words import KnownWords
+from zoo.text.glossary import Glossary, check_glossary, words_of
+from zoo.text.known_words import KnownWords, merge_words
 from zoo.text.placeholders import hide, restore
 from zoo.translation.segments import Translation, join_segments, split_texts
 
@@ -22,8 +23,9 @@ def decode_texts(
     """Runs a search for texts, which are split into segments, in chunks of similar lengths.
 
     Segments without words, such as a lone address, are their own translation. Placeholders stand for addresses and
-    codes inside of others, if the translator knows them. Segments with names that are not in `translator.known_words`,
-    or that follow a title, are also translated with placeholders for these; see `zoo.text.known_words`.
+    codes inside of others, if the translator knows them, and for the terms of `translator.glossary`. Segments with
+    names that are not in `translator.known_words`, or that follow a title, are also translated with placeholders for
+    these; see `zoo.text.known_words`.
 
     Args:
         translator: A `zoo.translation.predictor.Translator`.
@@ -43,7 +45,10 @@ def decode_texts(
     if progress is not None and len(searched) < len(flat):
         progress(len(flat) - len(searched))
     hidden = [hide(flat[i]) if translator.placeholders else (flat[i], []) for i in searched]
-    known = KnownWords.of(translator.known_words) if translator.known_words else None
+    if translator.glossary:
+        glossary = Glossary.of(tuple(check_glossary(translator.glossary, translator.placeholders).items()))
+        hidden = [glossary.hide(text, kept) for text, kept in hidden]
+    known = KnownWords.of(known_words(translator)) if translator.known_words else None
     again, with_names = hide_names(hidden, known) if known else ([], [])
     hidden += with_names
     rows = translator.tokenizer.encode([text for text, _ in hidden])
@@ -75,6 +80,12 @@ def pad_search_inputs(source: np.ndarray, limits: np.ndarray) -> tuple[np.ndarra
     more_rows = next_power_of_two(rows) - rows
     more_steps = next_power_of_two(max(MIN_WIDTH, width)) - width
     return np.pad(source, ((0, more_rows), (0, more_steps))), np.pad(limits, (0, more_rows), constant_values=1)
+
+
+def known_words(translator) -> str:
+    """Returns the words that a translator knows, with those of its glossary."""
+    words = translator.known_words
+    return merge_words(words, words_of(translator.glossary)) if words and translator.glossary else words
 
 
 def hide_names(

@@ -34,14 +34,14 @@ class NonAutoregressiveTranslator(Translator):
             checkpoint.
         beam_size: Number of lengths. 1 if the output of the model has a fixed length.
         jit_compile: Whether XLA compiles the search, with room for the longest translation that is allowed.
-        options: `max_source_tokens`, `batch_tokens`, `split_sentences`, `max_extra_tokens`, `placeholders` and
-            `known_words` of `Translator`.
+        options: `max_source_tokens`, `batch_tokens`, `split_sentences`, `max_extra_tokens`, `placeholders`,
+            `known_words` and `glossary` of `Translator`.
     """
 
     model_class, config_class = NonAutoregressive, NonAutoregressiveConfig
     searched_with = "beam_size", "iterations"
     settings = (
-        *("max_source_tokens", "split_sentences", "placeholders", "known_words", "max_extra_tokens"),
+        *("max_source_tokens", "split_sentences", "placeholders", "known_words", "glossary", "max_extra_tokens"),
         *searched_with,
     )
     fixed_settings = {"decoder": "non-autoregressive"}

@@ -3,7 +3,7 @@
 import copy
 import functools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import keras
 import numpy as np
@@ -16,6 +16,7 @@ from zoo.corpora.encoded_corpus import EncodedCorpus, encode_corpus, teacher_for
 from zoo.models.seq2seq import Seq2Seq
 from zoo.serving.predictor import MIN_WIDTH, Predictor, Progress
 from zoo.text.checks import check_same_length, check_texts, check_vocabulary_size
+from zoo.text.glossary import check_glossary
 from zoo.text.known_words import check_known_words
 from zoo.text.placeholders import hide_pair
 from zoo.text.vocabularies import Vocabulary
@@ -45,6 +46,7 @@ class Translator(Predictor):
             the hypotheses of a beam, those come first that lose the fewest digits and placeholders of their text.
         known_words: Words of the training corpus, separated by spaces: placeholders keep names that are not among them,
             see `zoo.text.known_words`. An attribute. "" for no such names.
+        glossary: Terms and their translations, which are always used, see `zoo.text.glossary`. An attribute.
         alignment_heads: As for `zoo.translation.alignment.attention_function`.
     """
 
@@ -52,7 +54,7 @@ class Translator(Predictor):
     searched_with = "beam_size", "length_penalty"
     settings = (
         *("max_source_tokens", "split_sentences", "placeholders", "alignment_heads", "max_extra_tokens", "max_repeats"),
-        *("known_words", *searched_with),
+        *("known_words", "glossary", *searched_with),
     )
     split, pad_label, pad_inputs = staticmethod(teacher_forced), PAD_ID, staticmethod(pad_search_inputs)
 
@@ -72,6 +74,7 @@ class Translator(Predictor):
         placeholders: bool = False,
         alignment_heads: AlignmentHeads = (),
         known_words: str = "",
+        glossary: Mapping[str, str] | None = None,
     ):
         check_vocabulary_size(model.config, tokenizer)
         super().__init__(model, tokenizer, card)
@@ -83,6 +86,7 @@ class Translator(Predictor):
         self.beam_size, self.length_penalty, self.max_extra_tokens = beam_size, length_penalty, max_extra_tokens
         self.max_repeats, self.known_words = max_repeats, check_known_words(known_words, placeholders)
         self.alignment_heads = check_heads(model.config, alignment_heads)
+        self.glossary = check_glossary(glossary or {}, placeholders)
 
     def translate(
         self,
@@ -124,11 +128,7 @@ class Translator(Predictor):
         return [candidates[:num_return] for candidates in found]
 
     def warm_up(
-        self,
-        num_texts: int = 1,
-        num_return: int = 1,
-        beam_size: int | None = None,
-        length_penalty: float | None = None,
+        self, num_texts: int = 1, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
     ) -> None:
         """Compiles the search for batches of `num_texts` texts of up to `max_source_tokens` tokens each.
 
@@ -211,8 +211,7 @@ class Translator(Predictor):
             folder: Folder to create. The card is in `assets.extra/card.json`.
             beam_size, length_penalty, max_extra_tokens: As for the translator, whose values are the defaults.
             num_return: Above 1, the default signature also returns `n_best` and `n_best_scores`, `[B, num_return]`.
-            alignments: Whether it also returns `alignments` of the best translations, as pairs "source-target" of word
-                numbers.
+            alignments: Whether it also returns `alignments` of the best translations, "source-target" word numbers.
             text: Whether there is a signature for texts, which needs tensorflow-text, also where the model is loaded.
             pairs: Sources and references to score the SavedModel on. The card contains the scores.
             compiled_for: Numbers of sentences in a call, such as `[1, 8]`, for which XLA compiles the search, up to 64
@@ -243,8 +242,8 @@ class Translator(Predictor):
         from zoo.translation.export import check_export
 
         scores = check_export(self, limits, folder, search, pairs, compiled_for)
-        facts = {"exported_scores": scores, "known_words": len(self.known_words.split())}  # Too many for a card.
-        return {"search": search, **search, "compiled_for": [*compiled_for], **facts}
+        counts = {"known_words": len(self.known_words.split()), "glossary": len(self.glossary)}  # Too long for a card.
+        return {"search": search, **search, "compiled_for": [*compiled_for], "exported_scores": scores, **counts}
 
     def search_settings(
         self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None

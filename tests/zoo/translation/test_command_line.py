@@ -71,6 +71,17 @@ def test_translate_text(loaded, checkpoint, capsys):
     assert (status, out, err) == (0, f"{first}\n{second} {third}\n", "")
 
 
+def test_glossary(loaded, checkpoint, tmp_path, capsys, monkeypatch):
+    (tmp_path / "terms.tsv").write_text("Vienna\tWien\n", "utf-8")
+    command = ["translate", "--checkpoint", checkpoint, "--glossary", tmp_path / "terms.tsv", "--text", "Vienna"]
+    assert "placeholders=False" in call(capsys, *command)[2]
+    monkeypatch.setattr(loaded, "placeholders", True)
+    monkeypatch.setattr(loaded, "glossary", {"mano": "Hand", "Vienna": "Bécs"})
+    status, out, err = call(capsys, *command)
+    assert (status, err) == (0, "") and loaded.glossary == {"mano": "Hand", "Vienna": "Wien"}
+    assert out == f"{loaded.translate(['Vienna'])[0]}\n"
+
+
 def test_n_best_with_scores(loaded, checkpoint, capsys):
     status, out, _ = call(capsys, "translate", "--checkpoint", checkpoint, "--n-best", 3, "--text", "mano tek.")
     expected = loaded.n_best(["mano tek."], num_return=3, beam_size=4)[0]
@@ -202,6 +213,8 @@ def corpus_of(files, name="train"):
             ["translate", "--checkpoint", "CHECKPOINT", "--beam-size", "0", "--n-best", "0", "--text", "x"],
             "num_return=0",
         ),
+        (["translate", "--checkpoint", "CHECKPOINT", "--glossary", "TSV", "--text", "x"], "Lines of a glossary must"),
+        (["translate", "--checkpoint", "CHECKPOINT", "--glossary", "nowhere.tsv", "--text", "x"], "nowhere.tsv"),
         (["evaluate", "--checkpoint", "CHECKPOINT"], "A corpus is two files"),
         (["evaluate", "--checkpoint", "CHECKPOINT", "--data", "EMPTY"], "at least one pair"),
         (

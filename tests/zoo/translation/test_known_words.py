@@ -19,6 +19,7 @@ class Stub:
     """A translator of code points whose search writes other names than it reads."""
 
     max_source_tokens, split_sentences, placeholders, batch_tokens, known_words = 99, True, True, 99, WORDS
+    glossary = {}
 
     def __init__(self):
         self.tokenizer, self.read = self, []
@@ -68,6 +69,28 @@ def test_without_known_words_nothing_is_translated_twice():
     assert options[0].text == "Ann met Soleniva." and len(stub.read) == 1
 
 
+def test_terms_of_the_glossary_are_used():
+    """And count as known words, so that nothing is translated twice because of them."""
+    stub = Stub()
+    stub.glossary = {"Vienna": "Wien", "Sunniva": "Sunna"}
+    texts = ["Ann met B12, Vienna.", "Sunniva met Ann."]
+    assert [options[0].text for options in decode_texts(stub, texts, stub.search, 3)] == [
+        "Ann met B12, Wien.",
+        "Sunna met Ann.",
+    ]
+    assert sorted(stub.read) == sorted([f"Ann met {placeholder(0)}, {placeholder(1)}.", f"{placeholder(0)} met Ann."])
+    stub.placeholders = False
+    with pytest.raises(ValueError, match="placeholders=False"):
+        decode_texts(stub, texts, stub.search, 3)
+
+
+def test_names_beside_terms_are_kept():
+    stub = Stub()
+    stub.glossary = {"Vienna": "Wien"}
+    [options] = decode_texts(stub, ["Sunniva met Vienna."], stub.search, 3)
+    assert options[0].text == "Sunniva met Wien." and len(stub.read) == 2
+
+
 def test_training_with_placeholders_gives_known_words(trained, corpus, tmp_path):
     settings = "steps=1", "cooldown_steps=0", "evaluate_every=1", "placeholders=true"
     recipe = override(trained.recipe, [f"training.{setting}" for setting in settings])
@@ -80,9 +103,11 @@ def test_training_with_placeholders_gives_known_words(trained, corpus, tmp_path)
     loaded = zoo.load(tmp_path / "a" / "checkpoint")
     assert loaded.known_words == found.known_words
     loaded.alignment_heads, loaded.beam_size, loaded.max_repeats = ((0, 0, "reads"),), 2, 5
+    loaded.glossary = {"mano": "Hand"}
     again = task.train(recipe, [("Neu", "Nouveau")], corpus.dev[:3], tmp_path / "b", initial=loaded, **options)
     assert {*again.known_words.split()} == expected | {"neu", "nouveau"}
     assert (again.alignment_heads, again.beam_size, again.max_repeats) == (((0, 0, "reads"),), 2, 5)
+    assert zoo.load(tmp_path / "b" / "checkpoint").glossary == {"mano": "Hand"}
 
 
 @pytest.mark.slow
@@ -92,6 +117,7 @@ def test_exported_translators_keep_names_as_in_python(trained, tmp_path):
     pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
     translator = copy.copy(trained.translator)
     translator.placeholders, translator.known_words = True, "mano tek luri"
+    translator.glossary = {"Luri": "Xor Ym", "dala": "Qal"}
     texts = ["Mano tek", "Xan tek. Luri Qim", "mano B12 Xan", "", "7", "Soba! Pim Mano dala koru"]
     assert translator.export(tmp_path / "model", num_return=2)["known_words"] == 3
     found = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"](tf.constant(texts))
