@@ -96,9 +96,31 @@ en-de) steps=1500 ;;
 de-en) steps=900 ;;
 *) steps=600 ;;
 esac
-train "$output" "$steps" 30 "$((steps - 30))" 3e-4 0.12 0.7 0.8 0.3 --initial "$last/checkpoint" \
+train "$output-longer" "$steps" 30 "$((steps - 30))" 3e-4 0.12 0.7 0.8 0.3 --initial "$last/checkpoint" \
     --set training.augment.joined=0.35 --set training.augment.titles=0.12 --set training.augment.times=0.12 \
     --set training.augment.dates=0.8 --set training.evaluate_every=200 --set training.average=1 --set training.seed=5
+last=$output-longer
+case $1 in # English titles in the middle of sentences.
+en-*)
+    train "$output-titles" 500 30 470 3e-4 0.12 0.8 0.8 0.4 --initial "$last/checkpoint" \
+        --set training.augment.joined=0.25 --set training.augment.titles=0.25 --set training.augment.times=0.12 \
+        --set training.augment.dates=0.8 --set training.evaluate_every=250 --set training.average=1 --set training.seed=8
+    last=$output-titles
+    ;;
+esac
+case $1 in en-de) fields=1,2 ;; de-en) fields=2,1 ;; en-fr) fields=1,3 ;; *) fields=3,1 ;; esac
+awk -F '\t' -v OFS='\t' -v a="${fields%,*}" -v b="${fields#*,}" '$a != $b && $a != "-" && $b != "-" { print $a, $b }' \
+    examples/cities.tsv > "runs/cities-$1.tsv"
+[ -d "$output/checkpoint" ] || python - "$last/checkpoint" "runs/cities-$1.tsv" "$output/checkpoint" << 'END'
+import sys
+
+import zoo
+from zoo.text.glossary import read_glossary
+
+translator = zoo.load(sys.argv[1])
+translator.glossary = read_glossary(sys.argv[2])
+translator.save(sys.argv[3])
+END
 # shellcheck disable=SC2086
 python benchmarks/robustness.py --checkpoint "$output/checkpoint" --data "$data/dev.tsv" --columns $columns \
     --language "${1%-*}"

@@ -25,6 +25,7 @@ ROBUST = [
     Fault("zoo/text/known_words.py", "(?:[^{_LETTERS}]|$))", "(?:[^{_LETTERS}]))", KNOWN),
     Fault("zoo/tf/known_words.py", "loses_titled & tf", "loses_titled | tf", "tests/zoo/tf/test_known_words.py"),
     Fault("zoo/text/glossary.py", "(_with_capital, str.upper)", "(_with_capital,)", GLOSSARY),
+    Fault("zoo/text/glossary.py", "mark_titled(text))", "text)", GLOSSARY),
     Fault("zoo/text/glossary.py", "key=len, reverse=True", "key=len", GLOSSARY),
     Fault(
         "zoo/text/glossary.py",

@@ -1,6 +1,7 @@
 """Glossaries: terms whose translations are given, and which placeholders stand for (`zoo.text.placeholders`).
 
-A term is found as whole words, as it is written, with a capital, or in capitals, which its translation then has, too.
+A term is found as whole words, as it is written, with a capital, or in capitals, which its translation then has, too;
+not behind a title, where it is the name of a person.
 A model can be told in this way what a corpus did not teach it, without any training: names of places and products.
 
 The regular expressions are read alike by Python and TensorFlow's RE2.
@@ -11,13 +12,14 @@ import os
 import re
 from collections.abc import Mapping
 
-from zoo.text.known_words import WORD, WORDS
+from zoo.text.known_words import MARKED_WORD, WORD, WORDS, mark_titled
 from zoo.text.placeholders import BEGIN, END, hide_matches
 
-MARKED = rf"{BEGIN}\0{END}"
-"""What replaces each word before terms are looked for, in the notation of RE2."""
+MARKED = rf"{END}\0{END}"
+"""What replaces each `MARKED_WORD` before terms are looked for, in the notation of RE2."""
 MARKS = f"[{BEGIN}{END}]"
 MOST_TERMS = 1000
+_MARKED_WORDS = re.compile(MARKED_WORD)
 _SPECIAL = re.compile(r"[\\.+*?()|\[\]{}^$]")
 
 
@@ -34,7 +36,7 @@ class Glossary:
             for term, translation in terms.items():
                 self.terms.setdefault(change(term), change(translation))
         self.pattern = "|".join(map(_pattern, sorted(self.terms, key=len, reverse=True)))
-        """Matches the terms, the longest first, in a text whose words are between `BEGIN` and `END`."""
+        """Matches the terms, the longest first, in a text that `MARKED` changed."""
         self._pattern = re.compile(self.pattern)
 
     @classmethod
@@ -45,7 +47,7 @@ class Glossary:
 
     def hide(self, text: str, kept: list[str]) -> tuple[str, list[str]]:
         """Replaces terms in a text that `zoo.text.placeholders.hide` returned by further placeholders."""
-        marked = WORDS.sub(rf"{BEGIN}\g<0>{END}", text)
+        marked = _MARKED_WORDS.sub(rf"{END}\g<0>{END}", mark_titled(text))
         hidden, found = hide_matches(marked, kept, self._pattern)
         terms = (re.sub(MARKS, "", term) for term in found[len(kept) :])
         return re.sub(MARKS, "", hidden), [*kept, *map(self.terms.__getitem__, terms)]
@@ -114,4 +116,4 @@ def _with_capital(text):
 
 def _pattern(term):
     words = re.split(f"({WORD})", term)
-    return "".join(f"{BEGIN}{word}{END}" if i % 2 else _SPECIAL.sub(r"\\\g<0>", word) for i, word in enumerate(words))
+    return "".join(f"{END}{word}{END}" if i % 2 else _SPECIAL.sub(r"\\\g<0>", word) for i, word in enumerate(words))

@@ -104,7 +104,7 @@ class KnownWords:
         """
         if not _SMALL.search(text):
             return text, kept
-        text, kept = hide_matches(_marked(text), kept, _MARKED_WORDS, self._is_name)
+        text, kept = hide_matches(mark_titled(text), kept, _MARKED_WORDS, self._is_name)
         return text.replace(BEGIN, ""), [part.removeprefix(BEGIN) for part in kept]
 
     def is_unseen_name(self, word: str) -> bool:
@@ -122,7 +122,7 @@ class KnownWords:
             source: The source.
             plain, kept: The translation without and with placeholders, which are put back, and its score.
         """
-        marked = _MARKED_WORDS.findall(_marked(source))
+        marked = _MARKED_WORDS.findall(mark_titled(source))
         titled = {word.removeprefix(BEGIN) for word in marked if word.startswith(BEGIN)}
         read = [word.removeprefix(BEGIN) for word in marked]
         names = titled | {word for word in read if self.is_unseen_name(word)}
@@ -143,7 +143,7 @@ class KnownWords:
         return _DOUBLE_NAME.fullmatch(word) is not None or not self._words.issuperset(word.lower().split("-"))
 
 
-def _marked(text):
+def mark_titled(text):
     """Returns a text with `BEGIN` before each name that follows a title."""
     for pattern, replacement in _MARKS:
         text = pattern.sub(replacement, text)

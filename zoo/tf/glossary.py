@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from zoo.text import glossary
-from zoo.text.known_words import WORD
+from zoo.text.known_words import MARKED_WORD
+from zoo.tf.known_words import mark_titled
 from zoo.tf.placeholders import hide_parts, split
 
 
@@ -26,7 +27,8 @@ class Glossary(tf.Module):
 
     def hide(self, texts: tf.Tensor, kept: tf.RaggedTensor) -> tuple[tf.Tensor, tf.RaggedTensor]:
         """Replaces terms in texts `[B]` that `zoo.tf.placeholders.hide` returned by further placeholders."""
-        parts, chosen = split(tf.strings.regex_replace(texts, WORD, glossary.MARKED), self._pattern)
+        marked = tf.strings.regex_replace(mark_titled(texts), MARKED_WORD, glossary.MARKED)
+        parts, chosen = split(marked, self._pattern)
         hidden, found = hide_parts(parts, chosen, tf.cast(kept.row_lengths(), tf.int32))
         terms = tf.strings.regex_replace(found.flat_values, glossary.MARKS, "")
         kept = tf.concat([kept, found.with_flat_values(self._table.lookup(terms))], 1)

@@ -28,7 +28,7 @@ class KnownWords(tf.Module):
             The numbers `[R]` of the texts that have any and room for them, these texts `[R]`, and what their
             placeholders stand for `[R, (P)]`.
         """
-        parts, is_word = split(_marked(texts), MARKED_WORD)
+        parts, is_word = split(mark_titled(texts), MARKED_WORD)
         has_small = tf.strings.regex_full_match(texts, f"(?s).*{SMALL}.*")
         is_word &= tf.gather(has_small, parts.value_rowids())
         chosen = is_word & (_is_titled(parts.flat_values) | self._is_unseen_name(parts.flat_values))
@@ -49,7 +49,7 @@ class KnownWords(tf.Module):
             The number of the better translation of each text, `[S]`.
         """
         count = tf.size(sources, numbers.dtype)
-        marked = _words(_marked(tf.gather(sources, numbers)), MARKED_WORD)
+        marked = _words(mark_titled(tf.gather(sources, numbers)), MARKED_WORD)
         read, is_titled, before = _unmarked(marked), _is_titled(marked), tf.gather(translations, numbers)
         plain, kept = _words(before), _words(translations[count:])
         is_name = is_titled | self._is_unseen_name(read)
@@ -77,7 +77,7 @@ class KnownWords(tf.Module):
         return self._table.lookup(tf.strings.lower(words, encoding="utf-8")) == 0
 
 
-def _marked(texts):
+def mark_titled(texts):
     """Returns texts with `BEGIN` before each name that follows a title."""
     for pattern, replacement in MARKS:
         texts = tf.strings.regex_replace(texts, pattern, replacement)

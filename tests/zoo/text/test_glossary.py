@@ -22,6 +22,7 @@ A, B = placeholder(0), placeholder(1)
         ("I live in Vienna.", f"I live in {A}.", ["Wien"]),
         ("VIENNA is big, Vienna is old.", f"{A} is big, {B} is old.", ["WIEN", "Wien"]),
         ("vienna", "vienna", []),
+        ("Mrs. Vienna lives in Vienna, Herr Élan", f"Mrs. Vienna lives in {A}, Herr Élan", ["Wien"]),
         ("Viennas Vienna's", f"Viennas {A}'s", ["Wien"]),
         ("New-Vienna Vienna-based", "New-Vienna Vienna-based", []),
         ("ÉlanÉlan, Élan", f"ÉlanÉlan, {A}", ["Schwung"]),

@@ -37,6 +37,7 @@ PARTS = [
     "-Zoë",
     "Vienna-based",
 ]
+PARTS += ["Mrs. Vienna", "Herr Dr. York", "M. New York", "Mrs. Vienna's"]
 PARTS += [
     "c++",
     "A.B",
