@@ -38,10 +38,10 @@ class Usage:
     def _run(self):
         while not self._ended.wait(self._seconds):
             status = pathlib.Path("/proc/self/status").read_text()
-            resident = int(status.split("VmRSS:")[1].split()[0]) / 1024
+            memory = sum(int(status.split(f"{name}:")[1].split()[0]) for name in ("RssAnon", "VmSwap")) / 1024
             descriptors = len([*pathlib.Path("/proc/self/fd").iterdir()])
             files = sum(1 for path in self._folder.rglob("*") if path.is_file())
-            self.rows.append((time.monotonic() - self._start, resident, descriptors, files, self._threads(status)))
+            self.rows.append((time.monotonic() - self._start, memory, descriptors, files, self._threads(status)))
 
     @staticmethod
     def _threads(status):
@@ -71,7 +71,7 @@ def train(folder: pathlib.Path, minutes: float) -> tuple[int, list]:
 
 def check(updates: int, rows: list, log=print) -> None:
     """Raises `AssertionError` if something grows after the beginning."""
-    names = "seconds", "resident MB", "descriptors", "files", "threads"
+    names = "seconds", "MB of its own", "descriptors", "files", "threads"
     settled = rows[int(SETTLED * len(rows)) :]
     first, last = np.array(settled[: len(settled) // 4 + 1]), np.array(settled[-len(settled) // 4 :])
     log(f"{updates:,} updates in {rows[-1][0]:,.0f} s")
