@@ -84,11 +84,18 @@ def read_glossary(path: str | os.PathLike) -> dict[str, str]:
     """Reads a tab-separated file, in UTF-8, of terms and their translations; empty lines are skipped.
 
     Raises:
-        ValueError: If a line does not have two columns, or a term has two translations.
+        ValueError: If a line does not have two columns, a term has two translations, or the file is not in UTF-8.
     """
     terms = {}
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, start=1):
+    with open(path, "rb") as file:
+        for number, content in enumerate(file, start=1):
+            try:
+                line = content.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise ValueError(
+                    f"A glossary must be a text file in UTF-8. Received: {path}, line {number}: {content[:40]!r}. "
+                    "Convert it."
+                ) from None
             cells = [cell.strip() for cell in line.split("\t")]
             if cells == [""]:
                 continue

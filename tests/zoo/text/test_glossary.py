@@ -73,7 +73,7 @@ def test_too_many_terms_and_models_without_placeholders_are_refused():
 
 def test_files(tmp_path):
     path = tmp_path / "terms.tsv"
-    path.write_text("Wien\tVienna\n\n  Prag \t Prague\nWien\tVienna\n", "utf-8")
+    path.write_bytes("\ufeffWien\tVienna\r\n\n  Prag \t Prague\nWien\tVienna\n".encode())
     assert read_glossary(path) == {"Wien": "Vienna", "Prag": "Prague"}
 
 
@@ -86,3 +86,9 @@ def test_other_files_are_refused(tmp_path, text, received):
     path.write_text(text, "utf-8")
     with pytest.raises(ValueError, match=received):
         read_glossary(path)
+
+
+def test_other_encodings_are_refused(tmp_path):
+    (tmp_path / "terms.tsv").write_bytes("Köln\tCologne\n".encode("latin-1"))
+    with pytest.raises(ValueError, match="must be a text file in UTF-8. Received: .*line 1"):
+        read_glossary(tmp_path / "terms.tsv")
