@@ -1,8 +1,8 @@
 """Glossaries: terms whose translations are given, and which placeholders stand for (`zoo.text.placeholders`).
 
 A term is found as whole words, as it is written, with a capital, or in capitals, which its translation then has, too;
-not behind a title, where it is the name of a person.
-A model can be told in this way what a corpus did not teach it, without any training: names of places and products.
+not behind a title, where it is the name of a person. So a model can be told what a corpus did not teach it, without any
+training: names of places and products.
 
 The regular expressions are read alike by Python and TensorFlow's RE2.
 """
