@@ -59,10 +59,14 @@ class Titles:
         for name in sorted(names.intersection(words[0]).intersection(words[1])):
             if all(text.count(name) == 1 for text in pair):
                 new = rng.choice(self.words) if rng.random() < 0.5 else random_name(rng)
-                sides = [*zip(pair, self.languages)]
-                mister = _mister(*(text for text, language in sorted(sides, key=lambda side: side[1] != "de")), name)
-                number = rng.randrange(0 if mister or "de" not in self.languages else 1, len(_TITLES["en"]))
-                return tuple(_titled(text, name, new, number, language, mister) for text, language in sides)
+                german = self.languages.index("de") if "de" in self.languages else None
+                mister = "" if german is None else _mister(pair[german], pair[1 - german], name)
+                number = rng.randrange(1 if mister is None else 0, len(_TITLES["en"]))
+                titles = [_TITLES[language][number] for language in self.languages]
+                if german is not None and number == 0:
+                    titles[german] = mister
+                sides = zip(pair, self.languages, titles)
+                return tuple(_titled(text, name, new, language, title) for text, language, title in sides)
         return pair
 
 
@@ -80,8 +84,7 @@ def _mister(german, other, name):
     return "Herr" if subject else "Herrn"
 
 
-def _titled(text, name, new, number, language, mister):
+def _titled(text, name, new, language, title):
     """Replaces a name by another one, with a title unless it has one."""
     has_title = re.search(rf"\b(?:{_BEFORE[language]}){re.escape(name)}", text)
-    title = mister if language == "de" and number == 0 else _TITLES[language][number]
     return text.replace(name, new if has_title else f"{title} {new}")

@@ -38,6 +38,7 @@ class Glossary:
         self.pattern = "|".join(map(_pattern, sorted(self.terms, key=len, reverse=True)))
         """Matches the terms, the longest first, in a text that `MARKED` changed."""
         self._pattern = re.compile(self.pattern)
+        self.words = words_of(terms)
 
     @classmethod
     @functools.lru_cache(maxsize=8)

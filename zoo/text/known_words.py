@@ -86,16 +86,17 @@ class KnownWords:
 
     Args:
         words: Words of both languages in small letters, separated by spaces.
+        more: Further ones, such as those of a glossary.
     """
 
-    def __init__(self, words: str):
-        self._words = frozenset(words.split())
+    def __init__(self, words: str, more: str = ""):
+        self._words = frozenset(words.split()).union(more.split())
 
     @classmethod
     @functools.lru_cache(maxsize=8)
-    def of(cls, words: str) -> "KnownWords":
+    def of(cls, words: str, more: str = "") -> "KnownWords":
         """Returns the same object for the same words."""
-        return cls(words)
+        return cls(words, more)
 
     def hide_names(self, text: str, kept: list[str]) -> tuple[str, list[str]]:
         """Replaces names in a text that `zoo.text.placeholders.hide` returned by further placeholders.

@@ -10,6 +10,8 @@ from keras_transformer.decoding import Hypotheses
 from zoo.config import START_ID
 from zoo.limits import Limits, with_check
 from zoo.text.copied import COPIED
+from zoo.text.glossary import words_of
+from zoo.text.known_words import merge_words
 from zoo.tf.chunks import map_in_chunks
 from zoo.tf.limits import check_bytes, start_timer
 
@@ -111,7 +113,7 @@ class TextService(TranslationService):
         if known_words:
             from zoo.tf.known_words import KnownWords
 
-            self._known = KnownWords(known_words)
+            self._known = KnownWords(merge_words(known_words, words_of(glossary or {})))
 
     @tf.function(input_signature=[tf.TensorSpec((None,), tf.string, name="text")], autograph=False)
     def translate(self, text):

@@ -11,8 +11,8 @@ from zoo.corpora.batching import length_sorted_chunks, next_power_of_two, origin
 from zoo.serving.predictor import MIN_WIDTH, Progress
 from zoo.text.checks import check_texts
 from zoo.text.copied import is_copied
-from zoo.text.glossary import Glossary, check_glossary, words_of
-from zoo.text.known_words import KnownWords, merge_words
+from zoo.text.glossary import Glossary, check_glossary
+from zoo.text.known_words import KnownWords
 from zoo.text.placeholders import hide, restore
 from zoo.translation.segments import Translation, join_segments, split_texts
 
@@ -45,10 +45,11 @@ def decode_texts(
     if progress is not None and len(searched) < len(flat):
         progress(len(flat) - len(searched))
     hidden = [hide(flat[i]) if translator.placeholders else (flat[i], []) for i in searched]
+    terms = ""
     if translator.glossary:
         glossary = Glossary.of(tuple(check_glossary(translator.glossary, translator.placeholders).items()))
-        hidden = [glossary.hide(text, kept) for text, kept in hidden]
-    known = KnownWords.of(known_words(translator)) if translator.known_words else None
+        hidden, terms = [glossary.hide(text, kept) for text, kept in hidden], glossary.words
+    known = KnownWords.of(translator.known_words, terms) if translator.known_words else None
     again, with_names = hide_names(hidden, known) if known else ([], [])
     hidden += with_names
     rows = translator.tokenizer.encode([text for text, _ in hidden])
@@ -80,12 +81,6 @@ def pad_search_inputs(source: np.ndarray, limits: np.ndarray) -> tuple[np.ndarra
     more_rows = next_power_of_two(rows) - rows
     more_steps = next_power_of_two(max(MIN_WIDTH, width)) - width
     return np.pad(source, ((0, more_rows), (0, more_steps))), np.pad(limits, (0, more_rows), constant_values=1)
-
-
-def known_words(translator) -> str:
-    """Returns the words that a translator knows, with those of its glossary."""
-    words = translator.known_words
-    return merge_words(words, words_of(translator.glossary)) if words and translator.glossary else words
 
 
 def hide_names(

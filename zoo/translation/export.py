@@ -10,7 +10,6 @@ from zoo.limits import Limits
 from zoo.serving.predictor import raise_mismatch
 from zoo.text.glossary import check_glossary
 from zoo.translation import alignment
-from zoo.translation.decoding import known_words
 from zoo.translation.metrics import bleu, chrf
 from zoo.translation.searches import searched
 
@@ -55,7 +54,7 @@ def translation_service(
         max_source_tokens=translator.max_source_tokens,
         sentences=translator.split_sentences,
         placeholders=translator.placeholders,
-        known_words=known_words(translator),
+        known_words=translator.known_words,
         glossary=check_glossary(translator.glossary, translator.placeholders),
         chunk_tokens=max(1, translator.batch_tokens // search["beam_size"]),
         weights_of=translator.attention() if alignments else None,
