@@ -3,12 +3,14 @@
     python benchmarks/runtimes.py classification/sst2 --data sst2/dev.tsv --label-names 0=negative 1=positive
     python benchmarks/runtimes.py classification/trec --data trec/dev.tsv --columns 0 2
     python benchmarks/runtimes.py labelling/masc-pos --data masc_pos/dev.tsv --unknown-labels wrong
+    python benchmarks/runtimes.py images/cifar10 --data cifar10/dev.zip
+    python benchmarks/runtimes.py detection/bccd --data bccd/val.zip
     python benchmarks/runtimes.py translation/en-de --data dev.tsv --formats onnx litert ctranslate2 --limit 1000
 
-Other options are those of the task's `evaluate`. Texts are encoded, and answers scored, as there; only the model is
-computed by the other runtime. Translations are those of greedy search, the same as here if the logits are. Milliseconds
-for 1 and 32 of the texts: the medians of `--repeats` turns, with the lowest and the highest, all systems in turn, each
-behind a first call.
+Other options are those of the task's `evaluate`. Texts are encoded, images resized, and answers scored, as there; only
+the model is computed by the other runtime. Translations are those of greedy search, the same as here if the logits are.
+Milliseconds for 1 and 32 of the texts or images: the medians of `--repeats` turns, with the lowest and the highest, all
+systems in turn, each behind a first call.
 """
 
 import argparse
@@ -26,6 +28,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import zoo
 from keras_transformer.decoding import Hypotheses
 from zoo.config import END_ID, PAD_ID, START_ID
+from zoo.conversion.model_graphs import model_graphs
 from zoo.conversion.to_ctranslate2 import ctranslate2_search, write_ctranslate2
 from zoo.conversion.to_runtimes import RUNTIMES, load_runtime, write_runtime
 from zoo.translation.metrics import bleu
@@ -33,7 +36,7 @@ from zoo.translation.metrics import bleu
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("checkpoint", help="of translation, classification or labelling")
+    parser.add_argument("checkpoint", help="of translation, classification, labelling, images or detection")
     parser.add_argument("--formats", nargs="+", choices=[*RUNTIMES, "ctranslate2"], default=RUNTIMES)
     parser.add_argument("--limit", type=int, help="score the first so many pairs of a translator only")
     parser.add_argument("--repeats", type=int, default=5, help="turns that are timed")
@@ -76,12 +79,22 @@ def attach(predictor, folder, format, quantization):
     if predictor.task == "translation":
         predictor.greedy = greedy_search(runners)
     else:
-        predictor.compiled = lambda function: lambda *arrays: model(runners, predictor.inputs, arrays)
+        names = [*model_graphs(predictor)["model"].inputs]
+        predictor.compiled = lambda function: lambda *arrays: model(runners, names, arrays)
     return sum(path.stat().st_size for path in folder.iterdir() if path.suffix in (".onnx", ".tflite")) / 1e6
 
 
 def model(runners, names, arrays):
-    return runners["model"](**dict(zip(names, arrays, strict=True)))["probabilities"]
+    found = runners["model"](**dict(zip(names, arrays, strict=True)))
+    return sorted_queries(**found) if "boxes" in found else found["probabilities"]
+
+
+def sorted_queries(probabilities, boxes):
+    """As `ObjectDetector.predictions`."""
+    best = probabilities.max(-1)
+    order = np.argsort(-best, axis=1, kind="stable")
+    sorted_pairs = (np.take_along_axis(array, order, 1) for array in (probabilities.argmax(-1), best))
+    return *sorted_pairs, np.take_along_axis(boxes, order[..., None], 1)
 
 
 def greedy_search(runners):
@@ -132,7 +145,11 @@ def labels(evaluate, corpus):
     def score(predictor):
         return ", ".join(f"{score.metric} {score.value:.2f}" for score in evaluate(predictor, corpus).scores)
 
-    texts = [example.words if hasattr(example, "words") else example.texts[0] for example in corpus]
+    (kind,) = {"words", "texts", "image"} & {*dir(next(iter(corpus)))}
+    inputs = [getattr(example, kind) for example in corpus]
+    if kind == "image":
+        return score, inputs[:32], lambda predictor, images: getattr(predictor, "find", predictor.classify)(images)
+    texts = [text if kind == "words" else text[0] for text in inputs]
     return score, middle(texts), lambda predictor, texts: predictor.probabilities(texts)
 
 

@@ -20,11 +20,11 @@ def tone(text, rng, rate=RATE):
 
 
 def wav(sound, rate=RATE, **options):
-    """Returns the content of a sound file, by default WAV of 16 bits."""
+    """Returns the content of a sound file, by default WAV of 16 bits; other formats have a default of their own."""
     import soundfile
 
     file = io.BytesIO()
-    soundfile.write(file, sound, rate, **{"format": "WAV", "subtype": "PCM_16", **options})
+    soundfile.write(file, sound, rate, **{"format": "WAV", **options})
     return file.getvalue()
 
 

@@ -8,6 +8,8 @@ from keras import ops
 from keras_transformer.decoding import PerSentence, PerStep
 from keras_transformer.ops.cache import KVCache
 from zoo.models.classifier import Classifier
+from zoo.models.detector import Detector
+from zoo.models.image_classifier import ImageClassifier
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.tagger import Tagger
 from zoo.serving.sentence_encoder import SentenceEncoder
@@ -36,9 +38,10 @@ CACHE, NEW_CACHE = "cache", "new_cache"  # Beginnings of the names of what a ste
 def model_graphs(predictor) -> dict[str, Graph]:
     """Returns the graphs of a predictor's model by name.
 
-    Encoders, classifiers and taggers have one, `model`: from token ids to `embeddings` `[B, D]`, or to `probabilities`
-    `[B, C]` or `[B, T, L]`. Translators have `encode`, from the source to the memory, projected for each block of the
-    decoder, and `step`, from the last tokens, the memory and the cache to logits and the new cache.
+    All but translators have one, `model`: from token ids to `embeddings` `[B, D]`, or to `probabilities` `[B, C]` or
+    `[B, T, L]`; from images to `probabilities` `[B, C]`; or from images and their sizes to `probabilities` `[B, Q, C]`
+    and `boxes` `[B, Q, 4]` of objects. Translators have `encode`, from the source to the memory, projected for each
+    block of the decoder, and `step`, from the last tokens, the memory and the cache to logits and the new cache.
 
     Raises:
         ValueError: If the predictor is of another kind, or does not compute in float32.
@@ -55,10 +58,15 @@ def model_graphs(predictor) -> dict[str, Graph]:
         graphs = {"model": _classifier_graph(predictor)}
     elif isinstance(predictor, SentenceEncoder):
         graphs = {"model": _encoder_graph(predictor)}
+    elif isinstance(model, ImageClassifier):
+        graphs = {"model": _image_graph(predictor)}
+    elif isinstance(model, Detector):
+        graphs = {"model": _detector_graph(predictor)}
     else:
         raise ValueError(
-            "Graphs for other runtimes are made of encoders, classifiers, taggers and translators, one model at a "
-            f"time. Received: a {type(predictor).__name__} of the task {predictor.task}. Export it as a SavedModel."
+            "Graphs for other runtimes are made of encoders, classifiers, taggers, detectors and translators, one "
+            f"model at a time. Received: a {type(predictor).__name__} of the task {predictor.task}. Export it as a "
+            "SavedModel."
         )
     if model.compute_dtype != "float32":
         raise ValueError(
@@ -79,6 +87,25 @@ def _encoder_graph(predictor):
     outputs = {"embeddings": TensorSpec("float32", ("batch", predictor.model.config.hidden_dim))}
     inputs = {"token_ids": TensorSpec("int32", TOKENS)}
     return Graph(lambda token_ids: {"embeddings": predictor.mean_vectors(token_ids)}, inputs, outputs)
+
+
+def _image_graph(predictor):
+    size = predictor.model.config.image_size
+    outputs = {"probabilities": TensorSpec("float32", ("batch", len(predictor.labels)))}
+    inputs = {"images": TensorSpec("uint8", ("batch", size, size, 3))}
+    return Graph(lambda images: {"probabilities": predictor.softmax(images)}, inputs, outputs)
+
+
+def _detector_graph(predictor):
+    config = predictor.model.config
+    images = TensorSpec("uint8", ("batch", config.image_rows, config.image_columns, 3))
+    names = {"probabilities": len(predictor.labels), "boxes": 4}
+    outputs = {name: TensorSpec("float32", ("batch", config.num_queries, size)) for name, size in names.items()}
+
+    def detect(images, sizes):
+        return dict(zip(outputs, predictor.queries(images, sizes), strict=True))
+
+    return Graph(detect, {"images": images, "sizes": TensorSpec("int32", ("batch", 2))}, outputs)
 
 
 def _translator_graphs(model):

@@ -1,4 +1,4 @@
-"""Description of what surrounds a model: its vocabulary, and how texts become token ids and outputs become texts."""
+"""Description of what surrounds a model of texts: its vocabulary, how texts become token ids, and outputs texts."""
 
 from typing import Any
 
@@ -48,13 +48,12 @@ _STEP = (
 
 
 def text_rules(predictor: Any) -> dict:
-    """Returns what a program needs around the model of a predictor, ready for JSON."""
-    model, tokenizer, card = predictor.model, predictor.tokenizer, predictor.full_card()
-    facts = {name: card[name] for name in ("name", "licence") if name in card}
+    """Returns what a program needs around the model of a predictor of texts, ready for JSON."""
+    model, tokenizer = predictor.model, predictor.tokenizer
     kinds = {WordPieceTokenizer: "word pieces", BytePairTokenizer: "byte pairs"}
     kind = kinds.get(type(tokenizer), "sentencepiece")
     ids = {"pad": PAD_ID, "unknown": tokenizer.unknown_id, "start": tokenizer.start_id, "end": tokenizer.end_id}
-    facts |= {"task": predictor.task, "tokenizer": kind, "lowercase": tokenizer.lowercase, "special_ids": ids}
+    facts = {"tokenizer": kind, "lowercase": tokenizer.lowercase, "special_ids": ids}
     if kind == "word pieces":
         facts["strip_accents"] = tokenizer.strip_accents
     if kind == "byte pairs":

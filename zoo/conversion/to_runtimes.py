@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from zoo.config import START_ID
+from zoo.conversion.image_rules import image_rules
 from zoo.conversion.model_graphs import CACHE, NEW_CACHE, model_graphs
 from zoo.conversion.runtime_formats import FORMATS
 from zoo.conversion.text_rules import text_rules, tokenizer_files
@@ -32,11 +33,12 @@ _STEPS = 6  # Of a translation that is compared.
 def write_runtime(predictor: Any, folder: str | os.PathLike, format: str, quantization: str | None = None) -> dict:
     """Writes a model for ONNX Runtime or LiteRT, which compute it without this package; returns what `model.json` says.
 
-    The folder has `model.json`, the files of the tokenizer, and the model: `model.onnx`, `encode.onnx` and `step.onnx`
-    of translators, or `model.tflite` with a signature for each graph (`zoo.conversion.model_graphs`). Token ids go in,
-    probabilities, embeddings or logits come out; texts and searches are left to the caller, as `model.json` says.
-    The runtime has computed test inputs of two lengths before the folder is put in place. Without quantization its
-    outputs differ from those of the model by at most 1e-4, or 1e-4 of their value.
+    The folder has `model.json`, the files of the tokenizer if there is one, and the model: `model.onnx`, `encode.onnx`
+    and `step.onnx` of translators, or `model.tflite` with a signature for each graph (`zoo.conversion.model_graphs`).
+    Token ids or resized images go in, probabilities, boxes, embeddings or logits come out; texts, files and searches
+    are left to the caller, as `model.json` says. The runtime has computed test inputs of two sizes before the folder is
+    put in place. Without quantization its outputs differ from those of the model by at most 1e-4, or 1e-4 of their
+    value.
 
     Args:
         predictor: A predictor that `zoo.conversion.model_graphs.model_graphs` takes.
@@ -61,7 +63,9 @@ def write_runtime(predictor: Any, folder: str | os.PathLike, format: str, quanti
 
     convert = graph_formats.onnx_files if format == "onnx" else graph_formats.litert_files
     with new_folder(folder) as part:
-        tokenizer = tokenizer_files(predictor.tokenizer)
+        reads_text = predictor.tokenizer is not None
+        tokenizer = tokenizer_files(predictor.tokenizer) if reads_text else {}
+        card = predictor.full_card()
         for name, content in {**convert(graphs, quantization), **tokenizer}.items():
             write_atomically(part / name, content)
         names = {"onnx": "{}.onnx", "litert": "model.tflite"}
@@ -76,7 +80,9 @@ def write_runtime(predictor: Any, folder: str | os.PathLike, format: str, quanti
                 }
                 for name, graph in graphs.items()
             },
-            **text_rules(predictor),
+            **{name: card[name] for name in ("name", "licence") if name in card},
+            "task": predictor.task,
+            **(text_rules(predictor) if reads_text else image_rules(predictor)),
             "tokenizer_files": [*tokenizer],
         }
         write_atomically(part / MODEL, to_json(facts))
@@ -109,7 +115,10 @@ def _onnx_function(path):
 
 def _largest_difference(predictor, runners, quantization):
     """Compares a runtime with its model on test inputs; returns the largest difference of an output."""
-    pairs = _translations if isinstance(predictor.model, Seq2Seq) else _outputs
+    if predictor.tokenizer is None:
+        pairs = _of_images
+    else:
+        pairs = _translations if isinstance(predictor.model, Seq2Seq) else _outputs
     largest = 0.0
     for expected, found in pairs(predictor, runners):
         shaped = found.shape == expected.shape and np.isfinite(found).all()
@@ -131,6 +140,18 @@ def _outputs(predictor, runners):
         for name, wanted in expected.items():
             wanted = ops.convert_to_numpy(wanted)
             yield (wanted[real], found[name][real]) if isinstance(predictor.model, Tagger) else (wanted, found[name])
+
+
+def _of_images(predictor, runners):
+    """Yields outputs of the model and of the runtime: of one picture of noise, and of three that fill less."""
+    graph, random = model_graphs(predictor)["model"], np.random.default_rng(0)
+    shape = graph.inputs["images"].shape[1:]
+    for count in (1, 3):
+        arrays = {"images": random.integers(0, 256, (count, *shape), "uint8")}
+        if "sizes" in graph.inputs:
+            arrays["sizes"] = np.array([[shape[0] // count, shape[1]]] * count, "int32")
+        expected, found = graph.function(*arrays.values()), runners["model"](**arrays)
+        yield from ((ops.convert_to_numpy(wanted), found[name]) for name, wanted in expected.items())
 
 
 def _encoded(predictor):

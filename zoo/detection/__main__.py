@@ -23,7 +23,7 @@ class DetectionCommands(TaskCommands):
     """The command line of detection."""
 
     task, recipes, predict = "detection", RECIPES, "detect"
-    reads_text, reads_files, formats = False, True, ()
+    reads_text, reads_files = False, True
     details = "AP50 and AP of each class, too."
 
     def add_corpus(self, command, prefix=""):

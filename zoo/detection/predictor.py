@@ -152,20 +152,24 @@ class ObjectDetector(Predictor):
         return canvases, np.array([size for _, size in fitted], "int32").reshape(-1, 2)
 
     def predictions(self, images, sizes):
-        """Computes classes int32 `[B, Q]`, their probabilities, and boxes `[B, Q, 4]` in pixels of the model, sorted.
-
-        Boxes are (left, top, right, bottom). The class "no object" is left out, and may have been more probable.
-        """
-        output = self.model({"images": images, "sizes": sizes}, training=False)
-        probabilities = ops.softmax(output[..., :-4])[..., :-1]
+        """Computes the best class of each query, int32 `[B, Q]`, its probability, by which it sorts, and its box."""
+        probabilities, boxes = self.queries(images, sizes)
         best = ops.max(probabilities, axis=-1)
         order = ops.argsort(-best, axis=-1)
-        centres, lengths = output[..., -4:-2], output[..., -2:]
-        units = ops.convert_to_tensor(np.array([self.model.config.image_columns, self.model.config.image_rows] * 2))
-        boxes = ops.concatenate([centres - lengths / 2, centres + lengths / 2], axis=-1) * ops.cast(units, "float32")
         classes = ops.cast(ops.argmax(probabilities, axis=-1), "int32")
         sorted_pairs = (ops.take_along_axis(array, order, axis=1) for array in (classes, best))
         return *sorted_pairs, ops.take_along_axis(boxes, order[..., None], axis=1)
+
+    def queries(self, images, sizes):
+        """Computes probabilities of the classes, float32 `[B, Q, C]`, and boxes `[B, Q, 4]` in pixels of the model.
+
+        Boxes are (left, top, right, bottom). The class "no object" is left out, and may be more probable.
+        """
+        output = self.model({"images": images, "sizes": sizes}, training=False)
+        centres, lengths = output[..., -4:-2], output[..., -2:]
+        units = ops.convert_to_tensor(np.array([self.model.config.image_columns, self.model.config.image_rows] * 2))
+        boxes = ops.concatenate([centres - lengths / 2, centres + lengths / 2], axis=-1) * ops.cast(units, "float32")
+        return ops.softmax(output[..., :-4])[..., :-1], boxes
 
     def encode_examples(self, images: Sequence[Any], objects: Sequence[Sequence]) -> BoxRows:
         """Reads images, and encodes their objects: lists of `zoo.detection.data.Object`, those ignored left out."""

@@ -23,7 +23,7 @@ class ImageCommands(TaskCommands):
     """The command line of image classification."""
 
     task, recipes, predict = "images", RECIPES, "classify"
-    reads_text, reads_files, formats = False, True, ()
+    reads_text, reads_files = False, True
     details = "The accuracy of each class, too."
 
     def add_corpus(self, command, prefix=""):

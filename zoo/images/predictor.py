@@ -74,8 +74,7 @@ class ImagePredictor(Predictor):
             chunk = self.rows(images[start : start + self.batch_images])
             fill = self.rounded(len(chunk)) - len(chunk)
             padded = np.pad(chunk, ((0, fill), (0, 0), (0, 0), (0, 0)))
-            logits = ops.convert_to_numpy(self.compiled(self.logits)(padded))[: len(chunk)]
-            found.append(softmax(logits / self.temperature))
+            found.append(ops.convert_to_numpy(self.compiled(self.softmax)(padded))[: len(chunk)])
             if progress is not None:
                 progress(len(chunk))
         return np.concatenate(found)
@@ -90,9 +89,10 @@ class ImagePredictor(Predictor):
         fitted = [fit_image(read_image(image), size, size) for image in images]
         return np.stack(fitted) if fitted else np.zeros((0, size, size, 3), "uint8")
 
-    def logits(self, images):
-        """Computes float32 logits `[B, C]` of images `[B, H, W, 3]`, without compilation."""
-        return ops.cast(self.model({"images": images}, training=False), "float32")
+    def softmax(self, images):
+        """Computes float32 probabilities `[B, C]` of images `[B, H, W, 3]`, without compilation."""
+        logits = self.model({"images": images}, training=False)
+        return ops.softmax(ops.cast(logits, "float32") / self.temperature)
 
     def encode_examples(self, images: Sequence[Any], labels: Sequence[str]) -> ImageRows:
         """Reads images, and encodes their labels."""
@@ -115,9 +115,3 @@ class ImagePredictor(Predictor):
         expected = self.probabilities(files)
         if not np.allclose(found, expected, rtol=0, atol=_TOLERANCE):
             raise_mismatch("model for images", "two images", expected.max(1), found.max(1))
-
-
-def softmax(logits: np.ndarray) -> np.ndarray:
-    """Computes probabilities over the last axis."""
-    powers = np.exp(logits - logits.max(-1, keepdims=True))
-    return powers / powers.sum(-1, keepdims=True)

@@ -3,6 +3,7 @@
 import io
 import os
 import pathlib
+import re
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from zoo.extras import require
 SILENT = 3e-4  # Largest sample of what counts as silent: less than ten steps of 16 bits.
 
 _UNKNOWN_SIZE = 2**31 - 1  # From here on: of a WAV file that was written to a pipe.
+# What most encoders write into the first frame of an MP3 file; bits of the last byte say which numbers follow.
+_MP3_SIZE = re.compile(rb"(?:Xing|Info)\0\0\0(?:[\x02\x06\x0a\x0e]|[\x03\x07\x0b\x0f]....)(....)", re.S)
+_MP3_HEAD = 64  # Most bytes of a frame before it.
 
 
 class NoSound(ValueError):
@@ -45,11 +49,17 @@ def decode_sound(content: bytes, sampling_rate: int) -> np.ndarray:
 
 
 def _missing_bytes(content):
-    """Returns how many bytes a WAV file lacks. libsndfile reads the rest, also of MP3; FLAC and Ogg it refuses."""
-    size = int.from_bytes(content[4:8], "little")
-    if content[:4] != b"RIFF" or size >= _UNKNOWN_SIZE:
-        return 0
-    return max(0, size + 8 - len(content) - 1)  # A chunk of an odd length may lack its padding.
+    """Returns how many bytes a WAV or MP3 file lacks, of which libsndfile reads the rest; FLAC and Ogg it refuses."""
+    if content[:4] == b"RIFF":
+        size = int.from_bytes(content[4:8], "little")
+        missing = size + 8 - len(content) - 1  # A chunk of an odd length may lack its padding.
+        return max(0, missing) if size < _UNKNOWN_SIZE else 0
+    start = 0
+    if content[:3] == b"ID3":  # A tag; its size has 7 bits in a byte.
+        start = 10 + sum(byte << 7 * place for place, byte in enumerate(reversed(content[6:10])))
+    is_frame = content[start : start + 1] == b"\xff" and content[start + 1 : start + 2] >= b"\xe0"
+    found = _MP3_SIZE.search(content[start : start + _MP3_HEAD]) if is_frame else None
+    return max(0, start + int.from_bytes(found[1], "big") - len(content)) if found else 0
 
 
 def convert_samples(samples: np.ndarray, rate: int, sampling_rate: int) -> np.ndarray:

@@ -40,8 +40,7 @@ class ImageService(tf.Module):
         def body(start, found):
             check()
             pixels = tf.map_fn(self._fitted, image[start : start + most], fn_output_signature=tf.float32)
-            logits = self._predictor.logits(pixels) / self._predictor.temperature
-            return start + most, tf.concat([found, tf.nn.softmax(logits)], 0)
+            return start + most, tf.concat([found, self._predictor.softmax(pixels)], 0)
 
         shapes = tf.TensorShape([]), tf.TensorShape([None, empty.shape[1]])
         _, probabilities = tf.while_loop(lambda start, found: start < tf.size(image), body, (0, empty), shapes)

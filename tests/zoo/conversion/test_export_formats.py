@@ -10,6 +10,7 @@ import sys
 import byte_pair_folder
 import numpy as np
 import pytest
+import small_detector
 from small_vocabulary import TOKENIZER, WORDS
 
 import zoo
@@ -20,8 +21,14 @@ from zoo.conversion import to_runtimes
 from zoo.conversion.text_rules import tokenizer_files
 from zoo.conversion.to_runtimes import load_runtime, write_runtime
 from zoo.corpora.word_rows import encode_windows, window_characters
+from zoo.detection.__main__ import main as detection
+from zoo.detection.predictor import ObjectDetector
+from zoo.image_config import ImageClassifierConfig
+from zoo.images.__main__ import main as images
+from zoo.images.predictor import ImagePredictor
 from zoo.labelling.predictor import WordTagger
 from zoo.models.classifier import Classifier
+from zoo.models.image_classifier import ImageClassifier
 from zoo.models.non_autoregressive import NonAutoregressive
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.tagger import Tagger
@@ -112,6 +119,53 @@ def test_a_tagger_in_8_bits(tmp_path):
     found = load_runtime(tmp_path / "onnx")["model"](**arrays)["probabilities"][0, places[0]]
     difference = np.abs(found - tagger.probabilities([sentence])[0]).max()
     assert 0 < difference < 0.05 and 0 < facts["largest_difference"] < 0.05
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("embedding", ["convolutions", "patches"])
+def test_a_classifier_of_images_in_litert(embedding, tmp_path):
+    need("ai_edge_litert.interpreter")
+    sizes = {"image_size": 8, "embedding": embedding, "num_convolutions": 2, "inner_dim": 5, "patch_size": 2}
+    sizes |= {"hidden_dim": 12, "intermediate_dim": 20, "num_heads": 3, "num_layers": 1, "activation": "gelu"}
+    model = ImageClassifier(ImageClassifierConfig(**sizes, num_classes=3))
+    model.build()
+    classifier = ImagePredictor(model, labels=["x", "y", "z"], temperature=0.1)
+    classifier.save(tmp_path / "model")
+    command = ["export", "--checkpoint", str(tmp_path / "model"), "--format", "litert", "--output"]
+    assert images([*command, str(tmp_path / "litert")]) == 0
+    facts = json.loads((tmp_path / "litert" / "model.json").read_text("utf-8"))
+    assert (facts["labels"], facts["temperature"], facts["tokenizer_files"]) == (["x", "y", "z"], 0.1, [])
+    assert "to 8 rows and columns" in facts["images"]
+    pictures = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), "uint8")
+    found = load_runtime(tmp_path / "litert")["model"](images=pictures)["probabilities"]
+    np.testing.assert_allclose(found, classifier.probabilities([*pictures]), atol=1e-5)
+    assert np.ptp(found, axis=0).max() > 1e-3  # They depend on the picture.
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_detector_in_onnx(tmp_path):
+    """A picture that fills half of the columns, resized and read as `model.json` says."""
+    need("tf2onnx", "onnxruntime")
+    model = small_detector.make()
+    labels = [*"abcdefgh"[: model.config.num_classes]]
+    detector = ObjectDetector(model, labels=labels, min_score=0.0)
+    detector.save(tmp_path / "model")
+    command = ["export", "--checkpoint", str(tmp_path / "model"), "--format", "onnx", "--output"]
+    assert detection([*command, str(tmp_path / "onnx")]) == 0
+    facts = json.loads((tmp_path / "onnx" / "model.json").read_text("utf-8"))
+    rows, columns = model.config.image_rows, model.config.image_columns
+    assert f"{rows} rows and {columns} columns" in facts["images"] and facts["min_score"] == 0
+    picture = np.random.default_rng(0).integers(0, 256, (rows, columns // 2, 3), "uint8")
+    canvas = np.full((1, rows, columns, 3), 128, "uint8")
+    canvas[0, :, : columns // 2] = picture
+    sizes = np.array([[rows, columns // 2]], "int32")
+    found = load_runtime(tmp_path / "onnx")["model"](images=canvas, sizes=sizes)
+    scores = found["probabilities"][0].max(-1)
+    order = np.argsort(-scores)
+    (expected,) = detector.find([picture])
+    np.testing.assert_allclose(scores[order], expected.scores, atol=1e-5)
+    limits = np.tile(picture.shape[1::-1], 2)
+    np.testing.assert_allclose(found["boxes"][0, order].clip(0, limits), expected.boxes, atol=1e-3)
 
 
 @pytest.mark.parametrize("wrong", ["shape", "value", "nan"])

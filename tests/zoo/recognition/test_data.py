@@ -63,6 +63,7 @@ def test_what_is_no_recording_is_counted_and_named(tmp_path):
         "text.wav": b"no sound at all, but a text that somebody renamed",
         "half.flac": tones.wav(SOUND, format="FLAC")[:60],
         "half.wav": tones.wav(SOUND)[:4_000],
+        "half.mp3": tones.wav(SOUND, format="MP3")[:-1],
         "nan.wav": tones.wav(nan, subtype="FLOAT"),
         "silent.wav": tones.wav(np.zeros(4_000)),
         "long.wav": tones.wav(np.tile(SOUND, 20)),
@@ -80,12 +81,25 @@ def test_what_is_no_recording_is_counted_and_named(tmp_path):
         "missing": ["missing.wav"],
         "empty": ["empty.wav", "header.wav"],
         "no_sound_file": ["text.wav", "half.flac"],
-        "truncated": ["half.wav"],
+        "truncated": ["half.wav", "half.mp3"],
         "not_finite": ["nan.wav"],
         "silent": ["silent.wav"],
         "too_long": ["long.wav"],
         "no_text": ["untold.wav"],
     }
+
+
+@pytest.mark.parametrize("rate, channels", [(8_000, 1), (16_000, 2), (44_100, 1), (44_100, 2)])
+def test_mp3_files_of_all_kinds_are_read_whole_or_not_at_all(rate, channels):
+    """The length of what stands before the sizes depends on the rate and the channels; a tag may come first or last."""
+    sound = np.random.default_rng(0).normal(0, 0.1, (rate, channels))
+    content = tones.wav(sound, rate, format="MP3")
+    first, last = b"ID3\4\0\0" + bytes([0, 0, 1, 5]) + bytes(133), b"TAG" + bytes(125)
+    for whole in (content, first + content, content + last):
+        assert abs(len(decode_sound(whole, rate)) - rate) <= 1
+    for cut in (content[:-1], first + content[: len(content) // 2]):
+        with pytest.raises(NoSound, match=r"whose last [\d,]+ bytes are missing"):
+            decode_sound(cut, rate)
 
 
 def test_files_from_a_pipe_do_not_know_their_length():
