@@ -34,6 +34,7 @@ DETECTION = [
     Fault("zoo/detection/metrics.py", 'side="left"', 'side="right"', METRICS),
     Fault("zoo/detection/predictor.py", "image.shape[1::-1]) / sizes[i, ::-1]", "image.shape[:2]) / sizes[i]", TASK),
     Fault("zoo/detection/predictor.py", "if not item.ignored", "", TASK),
+    Fault("zoo/detection/predictor.py", "centres - lengths / 2, ", "centres - lengths, ", TASK),
     Fault("zoo/models/detector.py", "ops.logical_and(rows", "ops.logical_or(rows", MODEL),
     Fault("zoo/models/detector.py", "use_causal_mask=False, **alone", "use_causal_mask=True, **alone", MODEL),
     Fault("zoo/models/detector.py", "group[None, :, None] == group", "group[None, :, None] <= group", MODEL),

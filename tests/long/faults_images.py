@@ -9,6 +9,7 @@ TASK = "tests/zoo/images/test_task.py"
 OPERATIONS = "tests/zoo/corpora/test_random_operations.py tests/zoo/corpora/test_image_rows.py"
 STACKED = "tests/zoo/corpora/test_stacked_images.py"
 VIT = "tests/zoo/conversion/test_from_vit.py"
+FORMATS = "tests/zoo/conversion/test_export_formats.py"
 
 IMAGES = [
     Fault("zoo/corpora/stacked_images.py", "np.ascontiguousarray(image)", "image.T.copy()", STACKED),
@@ -53,5 +54,7 @@ IMAGES = [
         "exif, 0, 4) != order",
         "tests/zoo/tf/test_image_decoding.py",
     ),
-    Fault("zoo/images/predictor.py", "softmax(logits / self.temperature)", "softmax(logits)", TASK, slow=True),
+    Fault("zoo/serving/calibrated_predictor.py", "        self._compiled.clear()", "        ", TASK),
+    Fault("zoo/serving/calibrated_predictor.py", "/ self.temperature)", ")", TASK),
+    Fault("zoo/conversion/model_graphs.py", "predictor.softmax(images)", "predictor.model(images)", FORMATS),
 ]

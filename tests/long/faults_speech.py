@@ -38,7 +38,8 @@ SPEECH = [
     Fault(
         "zoo/models/speech_recognizer.py", "ops.where(memory_mask[..., None], logits,", "ops.where(True, logits,", MODEL
     ),
-    Fault("zoo/recognition/sound.py", "or size >= _UNKNOWN_SIZE", "", READING),
+    Fault("zoo/recognition/sound.py", "if size < _UNKNOWN_SIZE else 0", "", READING),
+    Fault("zoo/recognition/sound.py", "start = 10 + sum(", "start = 0 * sum(", READING),
     Fault("zoo/models/speech_recognizer.py", "ops.where(real, x, -1e4)", "x", MODEL),
     Fault("zoo/models/speech_recognizer.py", 'pairing="halves"', 'pairing="halves", base=1.0', MODEL),
     Fault(

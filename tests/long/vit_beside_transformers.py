@@ -47,7 +47,7 @@ def main() -> int:
             pixels = ((images / 255 - mean) / deviation).transpose(0, 3, 1, 2).astype("float32")
             with torch.no_grad():
                 expected = model(torch.tensor(pixels)).logits.numpy()
-            found = ops.convert_to_numpy(load_vit(folder).logits(images))
+            found = ops.convert_to_numpy(load_vit(folder).model({"images": images}))
             apart = np.abs(found - expected).max()
             worst = max(worst, apart)
             images_apart = np.abs(expected - expected[0]).max()

@@ -10,20 +10,21 @@ from zoo.corpora.image_rows import ImageRows
 from zoo.image_config import ImageClassifierConfig
 from zoo.images.decoding import fit_image, read_image
 from zoo.models.image_classifier import ImageClassifier
-from zoo.serving.predictor import Predictor, Progress, raise_mismatch
+from zoo.serving.calibrated_predictor import CalibratedPredictor
+from zoo.serving.predictor import Progress, raise_mismatch
 from zoo.text.checks import check_same_length, numbers_of
 
 _TOLERANCE = 0.02  # Of probabilities: TensorFlow and Pillow decode and resize with other rounding.
 
 
-class ImagePredictor(Predictor):
+class ImagePredictor(CalibratedPredictor):
     """Classifies images with a `zoo.models.image_classifier.ImageClassifier`.
 
     Args:
         model, card: As for `Predictor`. There is no vocabulary.
         labels: Names of the classes.
         batch_images: Maximum number of images in one call of the model.
-        temperature: Divisor of the logits; see `zoo.serving.calibration`.
+        temperature: See `CalibratedPredictor`.
 
     Raises:
         ValueError: If the labels are not as many as the classes of the model.
@@ -48,8 +49,6 @@ class ImagePredictor(Predictor):
                 f"There must be a label for each of the {model.config.num_classes} classes of the model. Received: "
                 f"{len(labels)} labels. Use those of the same training run."
             )
-        if not temperature > 0:
-            raise ValueError(f"`temperature` must be above 0. Received: temperature={temperature}. Use 1 for none.")
         self.labels, self.batch_images, self.temperature = list(labels), batch_images, temperature
 
     def classify(self, images: Sequence[Any], progress: Progress = None) -> list[tuple[str, float]]:
@@ -91,8 +90,7 @@ class ImagePredictor(Predictor):
 
     def softmax(self, images):
         """Computes float32 probabilities `[B, C]` of images `[B, H, W, 3]`, without compilation."""
-        logits = self.model({"images": images}, training=False)
-        return ops.softmax(ops.cast(logits, "float32") / self.temperature)
+        return self.calibrated(self.model({"images": images}, training=False))
 
     def encode_examples(self, images: Sequence[Any], labels: Sequence[str]) -> ImageRows:
         """Reads images, and encodes their labels."""

@@ -10,14 +10,15 @@ from keras import ops
 
 from zoo.corpora.batching import length_sorted_chunks, original_order
 from zoo.corpora.token_rows import TokenRows, append_rows
-from zoo.serving.predictor import Predictor, Progress, raise_mismatch
+from zoo.serving.calibrated_predictor import CalibratedPredictor
+from zoo.serving.predictor import Progress, raise_mismatch
 from zoo.text.vocabularies import Vocabulary
 
 PROBES = ["Where is my hat?", "", "It's 3 o'clock,\tnaïve Straße!", "xyzzy 🙂 ❤ 中国", "no"]
 _TOLERANCE = 1e-3
 
 
-class EncoderPredictor(Predictor):
+class EncoderPredictor(CalibratedPredictor):
     """Predicts labels with a model that maps token ids to logits.
 
     Args:
@@ -25,8 +26,7 @@ class EncoderPredictor(Predictor):
         labels: Names of the outputs of the model.
         max_tokens: Maximum number of tokens of a row.
         batch_tokens: Maximum number of positions in one call of the model.
-        temperature: Divisor of the logits, which makes probabilities as high as predictions are right; see
-            `zoo.serving.calibration`.
+        temperature: See `CalibratedPredictor`.
 
     Raises:
         ValueError: If the sizes of model, vocabulary and labels differ.
@@ -54,18 +54,6 @@ class EncoderPredictor(Predictor):
             )
         self.labels, self.max_tokens, self.batch_tokens = list(labels), max_tokens, batch_tokens
         self.temperature = temperature
-
-    @property
-    def temperature(self) -> float:
-        """Divisor of the logits."""
-        return self._temperature
-
-    @temperature.setter
-    def temperature(self, value: float):
-        if not value > 0:
-            raise ValueError(f"`temperature` must be above 0. Received: temperature={value}. Use 1 for none.")
-        self._temperature = value
-        self._compiled.clear()  # Compiled functions hold the value as a constant.
 
     def predict(self, rows: Mapping[str, TokenRows], progress: Progress = None) -> list[np.ndarray]:
         """Computes the probabilities of each row, float32 `[C]` or `[T, C]`, in chunks of similar lengths.
@@ -102,8 +90,7 @@ class EncoderPredictor(Predictor):
 
     def softmax(self, *inputs):
         """Computes float32 probabilities `[B, C]` or `[B, T, C]` of the `inputs` `[B, T]`, without compilation."""
-        logits = self.model(dict(zip(self.inputs, inputs, strict=True)), training=False)
-        return ops.softmax(ops.cast(logits, "float32") / self.temperature)
+        return self.calibrated(self.model(dict(zip(self.inputs, inputs, strict=True)), training=False))
 
     def _check_signature(self, limits, signature):
         """Checks that the labels of the SavedModel have the highest probability here too, and the same one."""

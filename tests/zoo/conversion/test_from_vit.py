@@ -107,7 +107,7 @@ def images():
 def test_logits_are_those_of_the_paper(architecture, images, tmp_path):
     arrays = write(tmp_path / "model", architecture)
     predictor = zoo.load(tmp_path / "model")
-    found = np.asarray(predictor.logits(images))
+    found = np.asarray(predictor.model({"images": images}))
     expected = np.array([expected_logits(image, arrays, architecture) for image in images])
     np.testing.assert_allclose(found, expected, atol=2e-5)
     assert predictor.labels == ["cat", "dog", "tea, cup"]
