@@ -14,7 +14,7 @@ from zoo.commands import checking
 from zoo.config import Recipe
 from zoo.detection import task
 from zoo.detection.__main__ import main
-from zoo.detection.data import open_boxes
+from zoo.detection.data import Object, open_boxes
 from zoo.detection.predictor import ObjectDetector
 from zoo.detection_config import DetectorConfig
 from zoo.storage.checkpoints import read_card, write_card
@@ -94,6 +94,22 @@ def test_boxes_are_in_pixels_of_each_image(trained, folder, drawn):
     assert len(predictor.detect([image], min_score=0.0)[0]) == 6
     with pytest.raises(ValueError, match="`images` must be a list"):
         predictor.find(str(path))
+
+
+def test_each_axis_has_its_own_scale(trained):
+    """A picture of 5 rows and 64 columns is resized to 2 and 32: rows are made larger by 5 / 2, columns by 2."""
+    image = np.random.default_rng(0).integers(0, 256, (5, 64, 3), "uint8")
+    canvases, sizes = trained[0].canvases([image])
+    assert sizes.tolist() == [[2, 32]]
+    boxes = np.asarray(trained[0].predictions(canvases, sizes)[2])[0]
+    expected = (boxes * [2, 2.5, 2, 2.5]).clip(0, [64, 5, 64, 5])
+    np.testing.assert_allclose(trained[0].find([image])[0].boxes, expected, atol=1e-3)
+
+
+def test_ignored_objects_are_not_learned(trained, drawn):
+    image, objects = drawn[0][0], [Object("bright", (2.0, 3.0, 9.0, 12.0)), Object("dark", (5.0, 5.0, 20.0, 20.0), True)]
+    for one, other in zip(*(trained[0].encode_examples([image], [part]).arrays() for part in (objects, objects[:1]))):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_chunks_change_nothing(trained, folder):

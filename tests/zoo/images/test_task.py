@@ -73,6 +73,17 @@ def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
     check_report(path, predictor.card)
 
 
+def test_the_temperature_divides_the_logits(trained, folder):
+    predictor, files = trained[0], sorted(folder.rglob("*.png"))[:9]
+    before, temperature = predictor.probabilities(files).astype("float64"), predictor.temperature
+    predictor.temperature = 2 * temperature
+    found = predictor.probabilities(files)
+    predictor.temperature = temperature
+    expected = before**0.5
+    np.testing.assert_allclose(found, expected / expected.sum(1, keepdims=True), atol=1e-5)
+    assert np.abs(found - before).max() > 1e-3
+
+
 def test_images_are_paths_bytes_or_arrays(trained, folder):
     predictor, path = trained[0], folder / "red" / "03.png"
     array = [*open_images(folder)][43].image
