@@ -5,7 +5,7 @@ import warnings
 import keras
 from keras import ops
 
-from keras_transformer.ops.quantization import check_mode, is_quantized
+from keras_transformer.ops.quantization import check_mode, delete_attribute, is_quantized
 from keras_transformer.ops.sizes import flattened, sizes, unflattened
 from keras_transformer.ops.values import check_dense
 
@@ -34,6 +34,9 @@ class Dense(keras.layers.Dense):
         check_mode(self, mode)
         # Keras accepts its own class only; quantisation works the same for this subclass.
         super().quantize(mode, type_check=type_check and type(self) is not Dense, config=config)
+
+    def __delattr__(self, name):
+        delete_attribute(self, name)
 
     def save_own_variables(self, store):
         if self.lora_enabled:

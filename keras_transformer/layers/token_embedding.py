@@ -6,7 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.ops.quantization import check_mode, is_quantized
+from keras_transformer.ops.quantization import check_mode, delete_attribute, is_quantized
 from keras_transformer.ops.sizes import reshape, sizes
 from keras_transformer.ops.values import check_token_ids
 
@@ -128,6 +128,9 @@ class TokenEmbedding(keras.layers.Layer):
         self.embeddings_scale = self.add_weight(name="embeddings_scale", shape=scale.shape, dtype="float32", **fixed)
         self.embeddings.assign(np.round(table / scale[:, None]).astype("int8"))
         self.embeddings_scale.assign(scale)
+
+    def __delattr__(self, name):
+        delete_attribute(self, name)
 
     def load_own_variables(self, store):
         if is_quantized(store):
