@@ -7,10 +7,13 @@
 
 Each image has 1 to 6 squares, discs and triangles of random sizes and colours at random places, on noise. With
 `--images`, a folder or zip file of images in folders of their classes such as CIFAR-10, it has those instead, in a size
-of a quarter to a half of the canvas. Objects overlap by a tenth of the smaller one at most. Same seed, same files.
+of a quarter to a half of the canvas; with `--per-class 50`, only the first 50 of each class, so that a dev set of
+another seed has the same pictures in other places. Objects overlap by a tenth of the smaller one at most. Same seed,
+same files.
 """
 
 import argparse
+import collections
 import io
 import zipfile
 
@@ -26,6 +29,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--output", required=True, help="zip file to write")
     parser.add_argument("--images", help="folder or zip file of images in folders of their classes, instead of shapes")
+    parser.add_argument("--per-class", type=int, help="use so many images of each class, all by default")
     parser.add_argument("--count", type=int, default=1_000, help="images to make, %(default)s by default")
     parser.add_argument("--objects", type=int, nargs=2, default=[1, 6], help="fewest and most objects, 1 6 by default")
     parser.add_argument("--size", type=int, default=64, help="rows and columns of an image, %(default)s by default")
@@ -34,11 +38,7 @@ def main() -> None:
     exit_without("This example", "PIL")
     from PIL import Image
 
-    given = None
-    if options.images:
-        from zoo.images.data import open_images
-
-        given = [(example.label, example.image) for example in open_images(options.images)]
+    given = read_images(options.images, options.per_class) if options.images else None
     rng = np.random.default_rng(options.seed)
     with zipfile.ZipFile(options.output, "w") as archive:
         for number in range(options.count):
@@ -48,6 +48,18 @@ def main() -> None:
             archive.writestr(f"{number:05d}.png", content.getvalue())
             archive.writestr(f"{number:05d}.xml", annotation(objects))
     print(f"written: {options.output}")
+
+
+def read_images(path, per_class):
+    """Returns (label, image) of the first so many images of each class; None for all."""
+    from zoo.images.data import open_images
+
+    images, counts = [], collections.Counter()
+    for example in open_images(path):
+        counts[example.label] += 1
+        if per_class is None or counts[example.label] <= per_class:
+            images.append((example.label, example.image))
+    return images
 
 
 def scatter(rng, size, least_and_most, given):
