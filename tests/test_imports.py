@@ -203,6 +203,7 @@ def test_a_bare_import_loads_no_other_backend():
 # Private attributes of other packages for which there is no public way, each with a test file that fails without it.
 PRIVATE = {
     "_keras_mask": "tests/ops/test_masks.py",
+    "_untrack_variable": "tests/layers/test_quantization.py",
     "_flatten_layers": "tests/ops/test_sublayers.py",
     "_maybe_symbolic_build": "tests/training/test_replicas.py",
     "_value_specs": "tests/training/test_replicas.py",
