@@ -148,9 +148,13 @@ def labels(evaluate, corpus):
     (kind,) = {"words", "texts", "image"} & {*dir(next(iter(corpus)))}
     inputs = [getattr(example, kind) for example in corpus]
     if kind == "image":
-        return score, inputs[:32], lambda predictor, images: getattr(predictor, "find", predictor.classify)(images)
+        return score, inputs[:32], answers_of_images
     texts = [text if kind == "words" else text[0] for text in inputs]
     return score, middle(texts), lambda predictor, texts: predictor.probabilities(texts)
+
+
+def answers_of_images(predictor, images):
+    return predictor.find(images) if predictor.task == "detection" else predictor.probabilities(images)
 
 
 def middle(texts):
