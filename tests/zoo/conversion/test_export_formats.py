@@ -193,6 +193,27 @@ def test_a_folder_that_computes_something_else_is_not_written(wrong, quantizatio
     assert not [*tmp_path.iterdir()]
 
 
+@pytest.mark.parametrize("quantization", [None, "int8"])
+def test_queries_of_a_detector_in_8_bits_have_no_order(quantization, tmp_path, monkeypatch):
+    from zoo.tf import graph_formats
+
+    need("tf2onnx", "onnxruntime", "onnx")
+    model = small_detector.make()
+    detector = ObjectDetector(model, labels=[*"abcdefgh"[: model.config.num_classes]])
+
+    def run(images, sizes):
+        found = zip(("probabilities", "boxes"), map(np.asarray, detector.queries(images, sizes)))
+        return {name: array[:, ::-1] for name, array in found}
+
+    monkeypatch.setattr(graph_formats, "onnx_files", lambda graphs, quantization: {"model.onnx": b"x"})
+    monkeypatch.setattr(to_runtimes, "load_runtime", lambda folder: {"model": run})
+    if quantization:
+        assert write_runtime(detector, tmp_path / "a", "onnx", quantization)["largest_difference"] == 0
+    else:
+        with pytest.raises(RuntimeError, match="The exported model differs"):
+            write_runtime(detector, tmp_path / "a", "onnx", quantization)
+
+
 @pytest.mark.parametrize("format", ["onnx", "litert"])
 @pytest.mark.parametrize(
     "run, option",
