@@ -35,6 +35,8 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=64, help="rows and columns of an image, %(default)s by default")
     parser.add_argument("--seed", type=int, default=1, help="%(default)s by default")
     options = parser.parse_args()
+    if options.per_class is not None and (options.per_class < 1 or not options.images):
+        parser.error(f"--per-class must be 1 or more, and needs --images. Received: {options.per_class}.")
     exit_without("This example", "PIL")
     from PIL import Image
 

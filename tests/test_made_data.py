@@ -7,7 +7,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from zoo.detection.data import open_boxes
 
@@ -28,7 +27,7 @@ def make(monkeypatch):
 
 @pytest.fixture
 def digits(tmp_path):
-    """A table and a zip file of two speakers, whose recordings of 0, 1, 2 are as long and as loud as nothing else."""
+    """A table and a zip file of 0, 1 and 2 by two speakers; each recording has a length and a loudness of its own."""
     soundfile = pytest.importorskip("soundfile", reason="soundfile is not installed")
     lines = []
     with zipfile.ZipFile(tmp_path / "sounds.zip", "w") as archive:
@@ -61,7 +60,7 @@ def test_connected_digits(make, digits, tmp_path):
     made = [*recordings(tmp_path / "made")]
     assert len(made) == 40 + 6
     for samples, text in made:
-        found = [each for each in spoken(samples)]
+        found = spoken(samples)
         assert [str(number % 3) for number, _ in found] == text
         assert all(length == 1_000 + 100 * number for number, length in found)
         assert len({number // 3 for number, _ in found}) == 1  # Of one speaker.
@@ -71,11 +70,12 @@ def test_connected_digits(make, digits, tmp_path):
 @pytest.mark.parametrize("per_class", [None, 1])
 def test_scattered_images(make, per_class, tmp_path):
     """Each picture has one colour, whose red tells the class and whose green the picture."""
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     for label in range(2):
         (tmp_path / "pictures" / f"class{label}").mkdir(parents=True)
         for picture in range(2):
             colour = np.full((32, 32, 3), (200 + label, 220 + picture, 255), "uint8")
-            Image.fromarray(colour).save(tmp_path / "pictures" / f"class{label}" / f"{picture}.png")
+            image_module.fromarray(colour).save(tmp_path / "pictures" / f"class{label}" / f"{picture}.png")
     fewer = ["--per-class", per_class] if per_class else []
     make("scattered_objects.py", "--output", tmp_path / "made.zip", "--images", tmp_path / "pictures", *fewer)
     seen = set()
@@ -89,3 +89,11 @@ def test_scattered_images(make, per_class, tmp_path):
             assert item.label == f"class{int(red) - 200}" and 16 <= right - left < 32 and bottom - top == right - left
             seen.add((int(red), int(green)))
     assert len(seen) == (2 if per_class else 4)
+
+
+@pytest.mark.parametrize("options", [["--per-class", 1], ["--images", "pictures", "--per-class", 0]])
+def test_pictures_of_each_class_need_images(make, options, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        make("scattered_objects.py", "--output", tmp_path / "made.zip", *options)
+    assert "--per-class must be 1 or more, and needs --images" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]

@@ -35,8 +35,7 @@ class Dense(keras.layers.Dense):
         # Keras accepts its own class only; quantisation works the same for this subclass.
         super().quantize(mode, type_check=type_check and type(self) is not Dense, config=config)
 
-    def __delattr__(self, name):
-        delete_attribute(self, name)
+    __delattr__ = delete_attribute
 
     def save_own_variables(self, store):
         if self.lora_enabled:

@@ -129,8 +129,7 @@ class TokenEmbedding(keras.layers.Layer):
         self.embeddings.assign(np.round(table / scale[:, None]).astype("int8"))
         self.embeddings_scale.assign(scale)
 
-    def __delattr__(self, name):
-        delete_attribute(self, name)
+    __delattr__ = delete_attribute
 
     def load_own_variables(self, store):
         if is_quantized(store):
