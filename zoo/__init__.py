@@ -52,7 +52,7 @@ def load(name_or_folder: str | os.PathLike, dtype: str | None = None):
     foreign = checkpoints.is_hugging_face(name_or_folder)
     checkpoint = None if foreign else checkpoints.read_checkpoint(checkpoints.find(name_or_folder))
     with quiet_start():
-        import keras  # noqa: F401 (starts the backend)
+        importlib.import_module("zoo.models.compiling").start_program_cache()  # Starts the backend.
     if foreign:
         return importlib.import_module("zoo.conversion.hugging_face").load_folder(name_or_folder, dtype=dtype)
     task, modules = checkpoint.card["task"], {task: f"zoo.{task}.task" for task in tasks()}

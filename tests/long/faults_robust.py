@@ -174,6 +174,9 @@ ROBUST = [
         "tests/zoo/models/test_auto_compile.py",
     ),
     Fault("zoo/tf/xla_cache.py", "if _digest(path) == digest:", "if True:", "tests/zoo/tf/test_xla_cache.py"),
+    Fault("zoo/__init__.py", ".start_program_cache()", "", "tests/zoo/tf/test_xla_cache.py"),
+    Fault("zoo/tf/graphs.py", "                        cache.fill()\n", "", "tests/zoo/tf/test_xla_cache.py"),
+    Fault("zoo/tf/xla_cache.py", "/process-\\S+", "/nothing", "tests/zoo/tf/test_xla_cache.py"),
     Fault("zoo/tf/xla_cache.py", "_SETTLED = 1.0", "_SETTLED = 0.0", "tests/zoo/tf/test_xla_cache.py"),
     Fault(
         "zoo/translation/searches.py",

@@ -30,6 +30,14 @@ def compile_function(
     return function
 
 
+def start_program_cache() -> None:
+    """Lets TensorFlow keep what XLA compiles; does nothing on other backends, which need no call before all others."""
+    if keras.backend.backend() == "tensorflow":
+        from zoo.tf.xla_cache import persistent_cache
+
+        persistent_cache()
+
+
 def _jax_function(model, function):
     import jax
 

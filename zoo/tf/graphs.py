@@ -29,6 +29,7 @@ def graph_function(function: Callable, jit_compile: bool = False) -> Callable:
                     graph = tf.function(function, input_signature=specs, jit_compile=jit_compile, autograph=False)
                     concrete = graph.get_concrete_function()
                     if cache is not None:  # The first call compiles.
+                        cache.fill()
                         concrete(*tensors)
                         cache.publish()
                     graphs[specs] = concrete

@@ -2,7 +2,8 @@
 
 TensorFlow has such a cache, but fails at an incomplete file, as after a kill, or while another process writes it. So
 each process has a folder of its own, with links to the complete files of the shared one; what it compiles is moved
-there by an atomic rename. The files are found by TensorFlow itself, by the program and the shapes.
+there by an atomic rename. The files are found by TensorFlow itself, by the program and the shapes. It reads the name of
+the folder once, at its first operation.
 """
 
 import atexit
@@ -12,6 +13,7 @@ import hashlib
 import os
 import pathlib
 import platform
+import re
 import shutil
 import tempfile
 import time
@@ -27,7 +29,7 @@ _SETTLED = 1.0  # Seconds.
 
 
 class XlaCache:
-    """Files of compiled programs, shared by processes.
+    """Files of compiled programs, shared by processes; those of other processes are there after `fill`.
 
     Args:
         shared: Folder of complete files.
@@ -37,17 +39,25 @@ class XlaCache:
     def __init__(self, shared: pathlib.Path, megabytes: float = 128):
         self._shared, self._megabytes = shared, megabytes
         shared.mkdir(parents=True, exist_ok=True)
-        self._delete_old()
-        self._process = os.getpid()
+        self._process, self._published, self._filled = os.getpid(), set(), False
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix=_prefix(self._process), dir=shared.parent))
-        for path in sorted(shared.iterdir()):
-            with contextlib.suppress(OSError):  # Deleted by another process.
-                name, _, digest = path.name.rpartition(".")
-                if _digest(path) == digest:
-                    os.link(path, self.folder / name)
-                else:
-                    path.unlink()
-        self._published = {path.name for path in self.folder.iterdir()}
+
+    def fill(self) -> "XlaCache":
+        """Links the complete files of the shared folder, and deletes the others; later calls do nothing."""
+        if self._filled:
+            return self
+        self._filled = True
+        self._delete_old()
+        with contextlib.suppress(OSError):  # Another process has deleted the folder.
+            for path in sorted(self._shared.iterdir()):
+                with contextlib.suppress(OSError):  # Deleted by another process.
+                    name, _, digest = path.name.rpartition(".")
+                    if _digest(path) == digest:
+                        os.link(path, self.folder / name)
+                        self._published.add(name)
+                    else:
+                        path.unlink()
+        return self
 
     def publish(self, age: float = _SETTLED) -> None:
         """Shares files that TensorFlow has written, and not changed for `age` seconds: others may be incomplete."""
@@ -85,9 +95,13 @@ class XlaCache:
 
 @functools.cache
 def persistent_cache() -> XlaCache | None:
-    """Returns the cache of this process, which TensorFlow uses from its first compilation on; None if it is off."""
+    """Returns the cache of this process; None if it is off.
+
+    TensorFlow uses it if the first call of this function is before the first operation, as `zoo.load` has it.
+    """
     megabytes = program_cache_megabytes()
-    flags = os.environ.get("TF_XLA_FLAGS", "")
+    flags = re.sub(rf"{_FLAG}=\S*/process-\S+", "", os.environ.get("TF_XLA_FLAGS", ""))  # Of a parent process.
+    os.environ["TF_XLA_FLAGS"] = flags.strip()
     if megabytes <= 0 or _FLAG in flags:
         return None
     shared = cache_folder() / "xla" / _machine()
