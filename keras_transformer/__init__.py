@@ -30,6 +30,7 @@ from keras_transformer.layers.positional_encoding import LearnedPositionalEncodi
 from keras_transformer.layers.power_normalization import PowerNormalization
 from keras_transformer.layers.relative_attention import RelativeAttention
 from keras_transformer.layers.residual import Residual
+from keras_transformer.layers.residual_convolutions import ResidualConvolutions
 from keras_transformer.layers.rotary_attention import RotaryAttention
 from keras_transformer.layers.spec_augment import SpecAugment
 from keras_transformer.layers.token_embedding import TokenEmbedding
@@ -66,6 +67,7 @@ __all__ = [
     "PowerNormalization",
     "RelativeAttention",
     "Residual",
+    "ResidualConvolutions",
     "RotaryAttention",
     "SpecAugment",
     "TokenEmbedding",

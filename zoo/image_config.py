@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from zoo.config import BlockConfig
-from zoo.config_checks import choice, positive
+from zoo.config_checks import choice, positive, zero_or_more
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class ImageConfig(BlockConfig):
             (Dosovitskiy et al. 2021).
         num_convolutions: Number of convolutions.
         inner_dim: Channels of the convolutions before the last.
+        num_residual_blocks: Pairs of convolutions with a shortcut (He et al. 2016) behind each convolution.
         patch_size: Rows and columns of a patch.
         positions: "learned" or "sinusoidal".
     """
@@ -26,6 +27,7 @@ class ImageConfig(BlockConfig):
     embedding: str = choice("convolutions", "patches")
     num_convolutions: int = positive(2)
     inner_dim: int = positive(64)
+    num_residual_blocks: int = zero_or_more(0)
     patch_size: int = positive(4)
     positions: str = choice("learned", "sinusoidal")
 

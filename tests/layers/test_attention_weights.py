@@ -118,6 +118,7 @@ LAYERS_AND_SHAPES = {
     "FeatureMapAttention": ({}, IMAGE),
     "GridPositionalEncoding": ({}, IMAGE),
     "LearnedGridPositionalEncoding": ({"rows": 2, "columns": 2}, IMAGE),
+    "ResidualConvolutions": ({}, IMAGE),
     "PatchEmbedding": ({"hidden_dim": 4, "patch_size": 2}, (3, 4, 5, 4)),
     "ConvolutionalSubsampling": ({"hidden_dim": 4}, (3, 2, 4)),
     "LogMelSpectrogram": ({"sampling_rate": 8_000, "num_mels": 6}, (3, 1, 6)),

@@ -12,6 +12,7 @@ from keras_transformer import (
     GridPositionalEncoding,
     LearnedGridPositionalEncoding,
     PatchEmbedding,
+    ResidualConvolutions,
     sinusoidal_encoding,
 )
 
@@ -45,17 +46,22 @@ def test_patches_with_a_real_pixel_are_real():
     assert checks.mask_of(ready(PatchEmbedding(D, P))(X)) is None
 
 
+def convolution(x, kernel):
+    """Computes a convolution pixel by pixel, with zeros around the image."""
+    size, _, _, filters = kernel.shape
+    padded = np.pad(x, ((0, 0), (size // 2, size // 2), (size // 2, size // 2), (0, 0)))
+    y = np.zeros((*x.shape[:3], filters))
+    for i in range(x.shape[1]):
+        for j in range(x.shape[2]):
+            y[:, i, j] = np.einsum("bijc,ijcf->bf", padded[:, i : i + size, j : j + size], kernel)
+    return y
+
+
 def by_convolutions(x, kernels):
     """Computes eq. 6 of Hassani et al. (2021) pixel by pixel."""
     for kernel in kernels:
-        size, _, _, filters = kernel.shape
-        padded = np.pad(x, ((0, 0), (size // 2, size // 2), (size // 2, size // 2), (0, 0)))
+        y = np.maximum(convolution(x, kernel), 0)
         rows, columns = x.shape[1:3]
-        y = np.zeros((len(x), rows, columns, filters))
-        for i in range(rows):
-            for j in range(columns):
-                y[:, i, j] = np.einsum("bijc,ijcf->bf", padded[:, i : i + size, j : j + size], kernel)
-        y = np.maximum(y, 0)
         centres = [range(0, size, 2) for size in (rows, columns)]
         pooled = [
             [y[:, max(i - 1, 0) : i + 2, max(j - 1, 0) : j + 2].max((1, 2)) for j in centres[1]] for i in centres[0]
@@ -73,16 +79,45 @@ def test_convolutions_embed(size):
     assert layer.compute_output_shape(x.shape) == found.shape
 
 
+def residual(x, layer):
+    """Computes the equation of He et al. (2016), figure 4e, with the layer normalization of each cell."""
+    y = x
+    for norm, kernel in zip(layer.norms, layer.kernels):
+        mean, variance = y.mean(-1, keepdims=True), y.var(-1, keepdims=True)
+        y = (y - mean) / np.sqrt(variance + norm.epsilon) * checks.numpy(norm.gamma) + checks.numpy(norm.beta)
+        y = convolution(np.maximum(y, 0), checks.numpy(kernel))
+    return x + y
+
+
+def test_residual_convolutions():
+    layer = ready(ResidualConvolutions())
+    np.testing.assert_allclose(checks.numpy(layer(X)), residual(X, layer), rtol=1e-4, atol=1e-4)
+    found = checks.numpy(checks.mask_of(layer(checks.with_mask(X, MASK))))
+    np.testing.assert_array_equal(found, MASK)
+
+
+def test_residual_convolutions_behind_each_convolution():
+    layer = ready(ConvolutionalEmbedding(D, inner_dim=5, num_residual_blocks=2))
+    expected = X
+    for kernel, blocks in zip(layer.kernels, layer.residuals, strict=True):
+        assert len(blocks) == 2
+        expected = by_convolutions(expected, [checks.numpy(kernel)])
+        for block in blocks:
+            expected = residual(expected, block)
+    np.testing.assert_allclose(checks.numpy(layer(X)), expected, rtol=1e-4, atol=1e-4)
+
+
 def test_padding_changes_no_real_cell():
     """Images of different sizes in a batch."""
-    for layer in (ready(ConvolutionalEmbedding(D, inner_dim=5)), ready(PatchEmbedding(D, 2))):
-        small = checks.array(1, 4, 8, C)
+    convolutions = ConvolutionalEmbedding(D, inner_dim=5), ConvolutionalEmbedding(D, num_residual_blocks=1)
+    for layer, height in (convolutions[0], 5), (convolutions[1], 5), (PatchEmbedding(D, 2), 4):
+        small = checks.array(1, height, 8, C)
         padded = np.full((1, 8, 12, C), 9.0, "float32")
         mask = np.zeros((1, 8, 12), bool)
-        padded[:, :4, :8], mask[:, :4, :8] = small, True
-        whole, alone = layer(checks.with_mask(padded, mask)), checks.numpy(layer(small))
+        padded[:, :height, :8], mask[:, :height, :8] = small, True
+        whole, alone = ready(layer)(checks.with_mask(padded, mask)), checks.numpy(layer(small))
         rows, columns = alone.shape[1:3]
-        np.testing.assert_allclose(checks.numpy(whole)[:, :rows, :columns], alone, atol=1e-6)
+        np.testing.assert_allclose(checks.numpy(whole)[:, :rows, :columns], alone, rtol=1e-5, atol=1e-5)
         found = checks.numpy(checks.mask_of(whole))
         assert found[:, :rows, :columns].all() and found.sum() == rows * columns
 
@@ -107,6 +142,14 @@ def test_learned_positions_fit_other_grids():
         np.testing.assert_allclose(checks.numpy(layer(np.zeros((1, 7, 10, D), "float32")))[0], expected, atol=1e-3)
 
 
+def test_convolutions_are_saved(tmp_path):
+    inputs = keras.Input((None, None, C))
+    model = keras.Model(inputs, ConvolutionalEmbedding(D, num_residual_blocks=1, kernel_size=5)(inputs))
+    checks.randomize(model)
+    found = checks.numpy(checks.reloaded(model, tmp_path)(X))
+    np.testing.assert_allclose(found, checks.numpy(model(X)), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize("positions", [GridPositionalEncoding, lambda: LearnedGridPositionalEncoding(4, 4)])
 def test_in_a_functional_model(positions, tmp_path):
     """Embeds, adds positions, encodes the cells; is saved, and takes any size."""
@@ -120,7 +163,8 @@ def test_in_a_functional_model(positions, tmp_path):
 
 
 def test_half_precision():
-    for layer in (PatchEmbedding(D, P, dtype="mixed_bfloat16"), ConvolutionalEmbedding(D, dtype="mixed_bfloat16")):
+    policy = {"dtype": "mixed_bfloat16"}
+    for layer in (PatchEmbedding(D, P, **policy), ConvolutionalEmbedding(D, num_residual_blocks=1, **policy)):
         outputs = GridPositionalEncoding(dtype="mixed_bfloat16")(ready(layer)(X))
         assert keras.backend.standardize_dtype(outputs.dtype) == "bfloat16"
         assert np.isfinite(checks.numpy(ops.cast(outputs, "float32"))).all()
@@ -132,9 +176,12 @@ def test_invalid_sizes_raise():
         lambda: PatchEmbedding(8, 2.0),
         lambda: ConvolutionalEmbedding(8, num_layers=0),
         lambda: LearnedGridPositionalEncoding(0, 4),
+        lambda: ResidualConvolutions(0),
     ):
         with pytest.raises(ValueError, match="must be a positive integer. Received"):
             wrong()
+    with pytest.raises(ValueError, match="`num_residual_blocks` must be an integer of at least 0. Received: -1"):
+        ConvolutionalEmbedding(8, num_residual_blocks=-1)
     with pytest.raises(ValueError, match="multiples of patch_size=4"):
         PatchEmbedding(D, 4)(X)
     with pytest.raises(ValueError, match="a multiple of 4"):

@@ -21,6 +21,16 @@ IMAGES = [
         "mask = mask[:, 1::2, ::2]\n            inputs",
         GRIDS,
     ),
+    Fault("keras_transformer/layers/convolutional_embedding.py", "block(inputs, mask=mask)", "block(inputs)", GRIDS),
+    Fault(
+        "keras_transformer/layers/convolutional_embedding.py",
+        "for j in range(num_res",
+        "for j in range(0 * num_res",
+        GRIDS,
+    ),
+    Fault("keras_transformer/layers/residual_convolutions.py", "if mask is not None", "if mask is False", GRIDS),
+    Fault("keras_transformer/layers/residual_convolutions.py", "return inputs + x", "return x", GRIDS),
+    Fault("keras_transformer/layers/residual_convolutions.py", "ops.relu(norm(x))", "norm(ops.relu(x))", GRIDS),
     Fault(
         "keras_transformer/layers/grid_positional_encoding.py",
         "horizontal[None], shape",

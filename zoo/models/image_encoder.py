@@ -44,8 +44,10 @@ class ImageEncoder(keras.layers.Layer):
         if config.embedding == "patches":
             self.embedding = PatchEmbedding(config.hidden_dim, config.patch_size, **named, name="embedding")
         else:
-            sizes = {"num_layers": config.num_convolutions, "inner_dim": config.inner_dim}
-            self.embedding = ConvolutionalEmbedding(config.hidden_dim, **sizes, **named, name="embedding")
+            sizes = {"inner_dim": config.inner_dim, "num_residual_blocks": config.num_residual_blocks}
+            self.embedding = ConvolutionalEmbedding(
+                config.hidden_dim, config.num_convolutions, **sizes, **named, name="embedding"
+            )
         if config.positions == "learned":
             size, start = config.grid_size, keras.initializers.RandomNormal(stddev=0.02)
             options = {"embeddings_initializer": start, **named}

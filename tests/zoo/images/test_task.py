@@ -29,6 +29,7 @@ MODEL = ImageClassifierConfig(
     num_layers=1,
     image_size=12,
     inner_dim=8,
+    num_residual_blocks=1,
     dropout=0.0,
     normalize_first=True,
 )
