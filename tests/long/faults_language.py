@@ -7,6 +7,7 @@ PACKED = "tests/zoo/corpora/test_packed_corpus.py"
 SCORING = "tests/zoo/language_modelling/test_scoring.py"
 GENERATION = "tests/zoo/language_modelling/test_generation.py"
 SAMPLING = "tests/decoding/test_sampling.py"
+ENSEMBLE = "tests/zoo/language_modelling/test_ensemble.py"
 
 LANGUAGE = [
     Fault(
@@ -35,4 +36,9 @@ LANGUAGE = [
     Fault("zoo/language_modelling/generation.py", "self.text[: min(places)]", "self.text[: max(places)]", GENERATION),
     Fault("keras_transformer/decoding/sampling.py", "index + i, 0, None)", "index, 0, None)", SAMPLING),
     Fault("keras_transformer/decoding/repetition.py", "seen = ops.logical_or(seen, here)", "seen = here", SAMPLING),
+    Fault("zoo/models/ensemble.py", "(0, *ends)", "(*ends, 0)", ENSEMBLE),
+    Fault("zoo/models/ensemble.py", "self.max_positions = min(", "self.max_positions = max(", ENSEMBLE),
+    Fault("zoo/language_modelling/ensemble.py", "set.intersection", "set.union", ENSEMBLE),
+    Fault("zoo/language_modelling/ensemble.py", "max_tokens=min(", "max_tokens=max(", ENSEMBLE),
+    Fault("zoo/commands/ensemble_commands.py", "filter(_is_checkpoint, others)", "others", ENSEMBLE),
 ]

@@ -5,8 +5,8 @@ import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, given_arguments, log, progress_bar
+from zoo.commands.ensemble_commands import EnsembleCommands
 from zoo.commands.preparing import add_prepare, prepared_corpus, run_prepare_texts
-from zoo.commands.task_commands import TaskCommands
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
 from zoo.language_modelling.data import UNITS, open_documents
@@ -17,7 +17,7 @@ from zoo.text.terminal import escape_control_characters
 _OPTIONS = "max_tokens", "temperature", "top_k", "top_p", "repetition_penalty", "stop"
 
 
-class LanguageModellingCommands(TaskCommands):
+class LanguageModellingCommands(EnsembleCommands):
     task, recipes, predict = "language_modelling", RECIPES, "generate"
     default_checkpoint = "language/shakespeare"
     formats = ()
@@ -52,6 +52,11 @@ class LanguageModellingCommands(TaskCommands):
         names = (*command_line.CORPUS, "documents")
         given = given_arguments(options, ["documents"]) | given_arguments(options, names, prefix)
         return command_line.with_log(open_documents(**given))
+
+    def together(self, predictors):
+        from zoo.language_modelling.ensemble import EnsembleGenerator
+
+        return EnsembleGenerator(predictors)
 
     def check(self, command, options):
         super().check(command, options)

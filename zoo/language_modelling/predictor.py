@@ -8,8 +8,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_transformer.decoding import PerSentence, sample_steps, with_repetition_penalty
-from keras_transformer.ops.cache import KVCache
+from keras_transformer.decoding import sample_steps, with_repetition_penalty
 from zoo.config import END_ID, PAD_ID, START_ID, UNKNOWN_ID, LanguageModelConfig
 from zoo.corpora.batching import length_sorted_chunks
 from zoo.corpora.labelled_corpus import NO_LABEL
@@ -196,7 +195,7 @@ class TextGenerator(Predictor):
 
     def _advance(self, tokens, index, uniforms, seen, *flat, penalty, grows, **options):
         """Samples `[B, k]` tokens; returns them, and what `_begin` returns after the first."""
-        state = self._state(flat)
+        state = self.model.pack_state(flat)
         if grows:
             state = self.model.make_room(state, _CHUNK)
         step, never = self.model.step_function(self.max_tokens), self.never
@@ -206,14 +205,6 @@ class TextGenerator(Predictor):
         if penalty != 1:
             state, seen = state
         return [found, seen, *keras.tree.flatten(state.tensors)]
-
-    def _state(self, flat):
-        """Packs a flat state, whose sizes a graph may not know."""
-        config = self.model.config
-        head = config.hidden_dim // config.num_heads
-        pairs = [ops.reshape(part, (*ops.shape(part)[:2], head)) for part in flat[: 2 * config.num_layers]]
-        caches = tuple(KVCache(*pairs[i : i + 2]) for i in range(0, len(pairs), 2))
-        return PerSentence((caches, *flat[2 * config.num_layers :]))
 
     @property
     def never(self) -> set[int]:
@@ -245,7 +236,7 @@ class TextGenerator(Predictor):
         return {"generation": dataclasses.asdict(chosen)}
 
     def _check_length(self, rows, options):
-        limit, longest = self.model.config.max_positions, max(map(len, rows), default=0) + options.max_tokens
+        limit, longest = self.model.max_positions, max(map(len, rows), default=0) + options.max_tokens
         if limit and longest > limit:
             raise ValueError(
                 f"A prompt and its text must have at most {limit} tokens, the positions of the model. Received: "

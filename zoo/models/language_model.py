@@ -1,5 +1,6 @@
 """Decoder-only Transformer: a language model."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import keras
@@ -16,6 +17,7 @@ from keras_transformer import (
 from keras_transformer.decoding import PerSentence
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks
+from keras_transformer.ops.cache import KVCache
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID, LanguageModelConfig
 from zoo.models.class_padding import NEVER
@@ -108,6 +110,11 @@ class LanguageModel(ConfiguredModel):
         self.blocks.build(vectors)
         self.built = True
 
+    @property
+    def max_positions(self) -> int:
+        """The most tokens that the model can read and write, 0 for no limit."""
+        return self.config.max_positions
+
     def call(self, inputs, training=None):
         token_ids, segments = inputs["token_ids"], inputs.get("segment_ids")
         check_token_ids("token_ids", token_ids, self.config.vocabulary_size)
@@ -139,6 +146,18 @@ class LanguageModel(ConfiguredModel):
         before = token_ids[:, :-1]
         _, caches = self._run(before, first, 0, visible, caches, window)
         return PerSentence((caches, visible, first, steps - 1 + 0 * first)), token_ids[:, -1]
+
+    @property
+    def state_size(self) -> int:
+        """Number of tensors in a state."""
+        return 2 * self.config.num_layers + 3
+
+    def pack_state(self, flat: Sequence) -> PerSentence:
+        """Returns the state with these tensors, in their order, whose sizes a graph may not know."""
+        head, count = self.config.hidden_dim // self.config.num_heads, 2 * self.config.num_layers
+        pairs = [ops.reshape(part, (*ops.shape(part)[:2], head)) for part in flat[:count]]
+        caches = tuple(KVCache(*pairs[i : i + 2]) for i in range(0, count, 2))
+        return PerSentence((caches, *flat[count:]))
 
     def make_room(self, state: PerSentence, length: Any) -> PerSentence:
         """Returns a state with room for `length` more tokens."""

@@ -56,7 +56,7 @@ class GenerationService(tf.Module):
 
     def _check_positions(self, rows):
         """Raises an error in the graph if a prompt and its text have more tokens than the model has positions."""
-        limit, needed = self._generator.model.config.max_positions, self._options.max_tokens
+        limit, needed = self._generator.model.max_positions, self._options.max_tokens
         if limit:
             message = (
                 f"A prompt may have at most {limit - needed} tokens: the model has {limit} positions, of which a text "

@@ -5,12 +5,11 @@ import sys
 
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, check_writable, given_arguments, log, progress_bar, with_log
+from zoo.commands.ensemble_commands import EnsembleCommands
 from zoo.commands.preparing import add_prepare, prepared_corpus, run_prepare
-from zoo.commands.task_commands import TaskCommands
 from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.reading import read_lines
 from zoo.distribution.exiting import exit_command
-from zoo.storage import checkpoints
 from zoo.text.glossary import check_glossary, read_glossary
 from zoo.text.terminal import join_lines
 from zoo.translation.data import open_pairs, pair_patterns
@@ -20,7 +19,7 @@ _CORPUS = ("source", "target", "data", "columns", "languages", "split")
 _PROTOCOL = ("tokenize", "lowercase")
 
 
-class TranslationCommands(TaskCommands):
+class TranslationCommands(EnsembleCommands):
     task, recipes, predict, default_checkpoint = "translation", RECIPES, "translate", "translation/en-de"
     formats = "ctranslate2", "onnx", "litert"
 
@@ -51,22 +50,25 @@ class TranslationCommands(TaskCommands):
         distill.add_argument("--output", required=True, help="tab-separated file to write")
 
     def add_checkpoint(self, command):
-        text = "name, folder or address, or several ones, which decode together; %(default)s by default"
-        super().add_checkpoint(command, nargs="+", default=[self.default_checkpoint], metavar="NAME", help=text)
+        super().add_checkpoint(command)
         text = "tab-separated file of terms and their translations, which are always used"
         command.add_argument("--glossary", metavar="FILE", help=text)
 
-    def load(self, options):
-        found = [self.load_one(name, options) for name in options.checkpoint]
+    def load_all(self, options):
+        found = super().load_all(options)
         if getattr(options, "iterations", None) is not None:
             from zoo.translation.non_autoregressive import set_iterations
 
             set_iterations(found, options.iterations)
-        translator = found[0]
-        if len(found) > 1:
-            from zoo.translation.ensemble import EnsembleTranslator
+        return found
 
-            translator = EnsembleTranslator(found)
+    def together(self, predictors):
+        from zoo.translation.ensemble import EnsembleTranslator
+
+        return EnsembleTranslator(predictors)
+
+    def load(self, options):
+        translator = super().load(options)
         if options.glossary:
             translator.glossary = check_glossary(
                 {**translator.glossary, **read_glossary(options.glossary)}, translator.placeholders
@@ -74,10 +76,6 @@ class TranslationCommands(TaskCommands):
         return translator
 
     def check(self, command, options):
-        if command == "translate":  # argparse takes the files behind `--checkpoint NAME` for further names.
-            first, *others = options.checkpoint
-            options.checkpoint = [first, *filter(_is_checkpoint, others)]
-            options.files += [name for name in others if name not in options.checkpoint]
         super().check(command, options)
         bleu = command == "train" and self.recipe(options).training.score == "bleu"
         if bleu or command == "evaluate" or (command == "export" and _gives_corpus(options)):
@@ -221,14 +219,6 @@ class TranslationCommands(TaskCommands):
         )
         for score in card["exported_scores"]:
             print("{metric} {value:.2f} ± {interval:.2f}  {signature}".format(**score))
-
-
-def _is_checkpoint(name):
-    try:
-        checkpoints.find(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _gives_corpus(options):
