@@ -147,6 +147,11 @@ def given_command(task: str) -> str:
 
 def read_texts(options: argparse.Namespace) -> Iterator[str]:
     """Yields the texts of `--text`, or the lines of files or of standard input; checks at once that the files exist."""
+    if options.text is not None and options.files:
+        raise ValueError(
+            f"Pass --text or files, not both. Received: --text and {', '.join(options.files)}. Leave one of both out; "
+            "if it was meant for a checkpoint, there is none of this name."
+        )
     if options.text is not None:
         return iter(options.text)
     if options.files:

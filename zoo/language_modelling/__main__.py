@@ -133,7 +133,7 @@ class LanguageModellingCommands(EnsembleCommands):
         chosen = self._chosen(options)
         if options.text == [] or options.count < 1:
             raise ValueError(f"There must be at least one text to generate. Received: count={options.count}.")
-        if options.text is not None and len(options.text) == options.count == 1:
+        if options.text is not None and len(options.text) == options.count == 1 and not options.files:
             self._stream(self.load(options), options.text[0], options.seed, chosen)
         else:
             super().run_predict(options)

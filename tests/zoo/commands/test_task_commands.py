@@ -73,6 +73,15 @@ def test_results_come_in_the_order_of_the_files(shout, tmp_path, capsys, monkeyp
     assert shout(upper) == 0 and capsys.readouterr().out.splitlines() == upper(lines)
 
 
+def test_texts_and_files_exclude_each_other(shout, tmp_path, capsys):
+    """A name of a checkpoint with a typing error, among several, looks like a file."""
+    path = tmp_path / "lines.txt"
+    path.write_text("a\n")
+    assert shout(upper, path, "--text", "b") == 2
+    captured = capsys.readouterr()
+    assert "Pass --text or files" in captured.err and str(path) in captured.err and not captured.out
+
+
 def test_interrupted_command_leaves_its_results(shout, tmp_path, capsys):
     (tmp_path / "texts").write_text("te\n" * 5000, "utf-8")
     counts = itertools.count(1)
