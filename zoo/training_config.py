@@ -160,6 +160,9 @@ class TrainingConfig(CheckedConfig):
         cooldown_steps: Steps at the end over which the rate falls linearly to zero; 0 for none. On the command line
             both scale with the steps, see `change_recipe`.
         label_smoothing: Probability mass spread evenly over the vocabulary.
+        weight_decay: Share of each kernel and each table of embeddings that an update takes away, times the learning
+            rate (AdamW: Loshchilov and Hutter 2019); 0.05 to 0.1 is usual, 0 for none. Biases and normalizations keep
+            all.
         lowercase: Whether a vocabulary learned from the corpus reads capitals as small letters; not for translation.
         case_markup: Whether a vocabulary learned from the corpus encodes words in capitals as small letters between
             markers (`zoo.text.case_markup`).
@@ -209,6 +212,7 @@ class TrainingConfig(CheckedConfig):
     peak_learning_rate: float = zero_or_more(0.0)
     cooldown_steps: int = zero_or_more(0)
     label_smoothing: float = rate(0.1)
+    weight_decay: float = zero_or_more(0.0)
     lowercase: bool = False
     case_markup: bool = False
     split_digits: bool = False

@@ -1,4 +1,4 @@
-"""Loss and optimizer of a training run: Adam with a schedule, perhaps with other rates in each layer, or averages."""
+"""Loss and optimizer of a training run: Adam with a schedule; weight decay, rates by layer, averages."""
 
 import contextlib
 from collections.abc import Iterator
@@ -36,6 +36,8 @@ def make_optimizer(config: TrainingConfig, model: keras.Model, accumulation: int
     if config.ema:
         values |= {"use_ema": True, "ema_momentum": config.ema}
         Adam = _averaging_updates(Adam, accumulation)
+    if config.weight_decay:
+        Adam = _decaying_weights(Adam, config.weight_decay, accumulation)
     if config.layer_decay == 1:
         return Adam(**values)
     factors = _factors(model, config.layer_decay)
@@ -64,6 +66,23 @@ def _averaging_updates(optimizer_class, accumulation):
             """Leaves the weights as they are, which Keras would replace at the end of `fit`."""
 
     return Averaging
+
+
+def _decaying_weights(optimizer_class, decay, accumulation):
+    """Returns a class that decays weights at updates, at the rate of their layer; Keras knows only one rate for all."""
+
+    class Decaying(optimizer_class):
+        def build(self, variables):
+            super().build(variables)
+            self._decayed = [len(each.shape) > 1 and "bias" not in each.name for each in variables]
+
+        def update_step(self, gradient, variable, learning_rate):
+            if self._decayed[self._get_variable_index(variable)]:
+                share = ops.where((self._iterations + 1) % accumulation == 0, learning_rate * decay, 0.0)
+                self.assign_sub(variable, ops.cast(share, variable.dtype) * variable)
+            super().update_step(gradient, variable, learning_rate)
+
+    return Decaying
 
 
 @contextlib.contextmanager

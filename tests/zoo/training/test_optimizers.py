@@ -66,6 +66,46 @@ def test_a_run_of_adam_equals_the_equations(accumulation, replicas, peak):
         np.testing.assert_allclose(keras.ops.convert_to_numpy(variable), after, rtol=2e-4, atol=1e-7)
 
 
+@pytest.mark.parametrize("accumulation", [1, 3])
+@pytest.mark.parametrize("replicas", [1, REPLICAS])
+def test_weights_decay_at_updates(accumulation, replicas):
+    """w_t = w_(t-1) - rate_t (decay w_(t-1) + Adam's change): Loshchilov and Hutter (2019), algorithm 2, line 12."""
+    config = TrainingConfig(steps=20, warmup_steps=5, peak_learning_rate=0.05, weight_decay=0.3, layer_decay=0.5)
+    random = np.random.default_rng(3)
+    shapes = {"kernel": (3, 4), "embeddings": (5, 4), "bias": (4,), "gamma": (4,), "attention_bias": (2, 4)}
+    start = {name: random.normal(size=shape) for name, shape in shapes.items()}
+    strategy = mirrored() if replicas > 1 else tf.distribute.get_strategy()
+    with strategy.scope():
+        variables = [keras.Variable(value, dtype="float32", name=name) for name, value in start.items()]
+        encoder = types.SimpleNamespace(layers_bottom_up=lambda: [[types.SimpleNamespace(variables=variables[:1])]])
+        model = types.SimpleNamespace(text_encoder=encoder, trainable_variables=variables)
+        optimizer = make_optimizer(config, model, accumulation)
+        optimizer.build(variables)
+    gradients = {
+        name: random.normal(size=(20, accumulation, replicas, *shape)).astype("float32")
+        for name, shape in shapes.items()
+    }
+
+    @tf.function
+    def apply(*micro_batch):
+        def replica():
+            number = tf.distribute.get_replica_context().replica_id_in_sync_group
+            optimizer.apply([gradient[number] for gradient in micro_batch], variables)
+
+        strategy.run(replica)
+
+    for update in range(20):
+        for i in range(accumulation):
+            apply(*(tf.constant(values[update, i]) for values in gradients.values()))
+    for variable, (name, values) in zip(variables, gradients.items()):
+        rates = [rate(t, config, 64) * (0.5 if name == "kernel" else 1) for t in range(1, 21)]
+        expected, before = start[name], 0
+        for alpha, change in zip(rates, adam(values.astype("float64").sum(axis=2).mean(axis=1), rates)):
+            expected = expected - alpha * 0.3 * expected * (name in ("kernel", "embeddings")) + change - before
+            before = change
+        np.testing.assert_allclose(keras.ops.convert_to_numpy(variable), expected, rtol=1e-3, atol=1e-5)
+
+
 def test_rates_fall_from_layer_to_layer():
     """The first update of Adam is the learning rate, whatever the gradient."""
     config = TrainingConfig(warmup_steps=10, peak_learning_rate=0.02, layer_decay=0.5)
