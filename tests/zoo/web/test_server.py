@@ -58,10 +58,11 @@ def test_files(server):
     pytest.importorskip("soundfile", reason="soundfile is not installed")
     image = web_server.drawn_image()
     status, found = server.send("classify-image?model=images/cifar10&attention=true", image)
-    expected = zoo.load("images/cifar10").classify([image])[0]
+    predictor = zoo.load("images/cifar10")
+    expected, size = predictor.classify([image])[0], predictor.model.config.grid_size
     best = found["results"][0]["classes"][0]
     assert (status, best["label"]) == (200, expected[0]) and abs(best["probability"] - expected[1]) < 1e-4
-    assert np.shape(found["results"][0]["attention"]) == (16, 16)
+    assert np.shape(found["results"][0]["attention"]) == (size, size)
     status, found = server.send("transcribe?model=recognition/fsdd-digits", web_server.silence())
     assert (status, found["results"]) == (200, [""])
     for path in ("classify-image?model=images/cifar10", "transcribe?model=recognition/fsdd-digits"):
