@@ -17,7 +17,7 @@ def existing_path(path: PathLike) -> pathlib.Path:
     """Returns the path; raises `FileNotFoundError` if nothing exists there."""
     path = pathlib.Path(path)
     if not path.exists():
-        raise FileNotFoundError(f"Expected a text file. Received: {path}, which does not exist. Check the path.")
+        raise FileNotFoundError(f"Expected a file. Received: {path}, which does not exist. Check the path.")
     return path
 
 
