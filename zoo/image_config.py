@@ -38,6 +38,11 @@ class ImageConfig(BlockConfig):
                 f"`image_size` must be a multiple of `patch_size`. Received: image_size={self.image_size}, "
                 f"patch_size={self.patch_size}. Change one of both."
             )
+        if self.embedding == "patches" and self.num_residual_blocks:
+            raise ValueError(
+                f"Patches have no convolutions. Received: num_residual_blocks={self.num_residual_blocks} with "
+                'embedding="patches". Set num_residual_blocks to 0, or embedding to "convolutions".'
+            )
         if self.positions == "sinusoidal" and self.hidden_dim % 4:
             raise ValueError(
                 f"Sinusoids of rows and columns need a multiple of 4. Received: hidden_dim={self.hidden_dim}. Use "

@@ -64,7 +64,8 @@ class ConvolutionalEmbedding(keras.layers.Layer):
         self.hidden_dim, self.num_layers, self.kernel_size, self.inner_dim = sizes.values()
         if not isinstance(num_residual_blocks, int) or num_residual_blocks < 0:
             raise ValueError(
-                f"`num_residual_blocks` must be an integer of at least 0. Received: {num_residual_blocks!r}."
+                "`num_residual_blocks` must be an integer of at least 0. Received: "
+                f"num_residual_blocks={num_residual_blocks!r}."
             )
         self.num_residual_blocks = num_residual_blocks
         self.residuals = [

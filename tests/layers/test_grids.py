@@ -180,7 +180,9 @@ def test_invalid_sizes_raise():
     ):
         with pytest.raises(ValueError, match="must be a positive integer. Received"):
             wrong()
-    with pytest.raises(ValueError, match="`num_residual_blocks` must be an integer of at least 0. Received: -1"):
+    with pytest.raises(
+        ValueError, match="`num_residual_blocks` must be an integer of at least 0. Received: num_residual_blocks=-1"
+    ):
         ConvolutionalEmbedding(8, num_residual_blocks=-1)
     with pytest.raises(ValueError, match="multiples of patch_size=4"):
         PatchEmbedding(D, 4)(X)

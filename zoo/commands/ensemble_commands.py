@@ -7,10 +7,9 @@ from zoo.storage import checkpoints
 class EnsembleCommands(TaskCommands):
     """Commands whose option `--checkpoint` takes several models."""
 
-    def add_checkpoint(self, command, **changed):
+    def add_checkpoint(self, command):
         text = "name, folder or address, or several ones, which predict together; %(default)s by default"
-        several = {"nargs": "+", "default": [self.default_checkpoint], "metavar": "NAME", "help": text}
-        super().add_checkpoint(command, **several, **changed)
+        super().add_checkpoint(command, nargs="+", default=[self.default_checkpoint], metavar="NAME", help=text)
 
     def load(self, options):
         found = self.load_all(options)

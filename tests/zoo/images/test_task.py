@@ -192,7 +192,8 @@ def test_fine_tuning_keeps_the_encoder(trained, folder, tmp_path):
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
 def test_variants_depend_on_places(pooling, positions):
     """A model without positions would not see that two halves are exchanged, up to the borders of patches."""
-    config = dataclasses.replace(MODEL, embedding="patches", patch_size=3, pooling=pooling, positions=positions)
+    patches = {"embedding": "patches", "patch_size": 3, "num_residual_blocks": 0}
+    config = dataclasses.replace(MODEL, **patches, pooling=pooling, positions=positions)
     model = ImageClassifier(config)
     model.build()
     rng = np.random.default_rng(0)
@@ -224,6 +225,8 @@ def test_wrong_corpora_and_settings_are_refused(trained, folder, tmp_path):
     for wrong in (dict(image_size=10, embedding="patches"), dict(hidden_dim=18, positions="sinusoidal", num_heads=2)):
         with pytest.raises(ValueError, match="multiple of"):
             dataclasses.replace(MODEL, **wrong)
+    with pytest.raises(ValueError, match="Patches have no convolutions. Received: num_residual_blocks=1"):
+        dataclasses.replace(MODEL, embedding="patches", patch_size=3)
 
 
 def test_command_line(trained, folder, tmp_path, capsys):

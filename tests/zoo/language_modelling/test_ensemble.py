@@ -21,9 +21,9 @@ def noisy(generator, seed, config=None, **changed):
     model = LanguageModel(config or generator.model.config)
     model.build()
     rng = np.random.default_rng(seed)
-    for new, old in zip(model.weights, generator.model.weights):
-        value = 0 if config else ops.convert_to_numpy(old)
-        new.assign(value + 0.1 * rng.normal(size=new.shape))
+    values = [0] * len(model.weights) if config else map(ops.convert_to_numpy, generator.model.weights)
+    for weight, value in zip(model.weights, values, strict=True):
+        weight.assign(value + 0.1 * rng.normal(size=weight.shape))
     settings = {name: getattr(generator, name) for name in generator.settings}
     return TextGenerator(model, generator.tokenizer, **{**settings, **changed})
 
