@@ -38,6 +38,8 @@ LANGUAGE = [
     Fault("keras_transformer/decoding/repetition.py", "seen = ops.logical_or(seen, here)", "seen = here", SAMPLING),
     Fault("zoo/models/ensemble.py", "(0, *ends)", "(*ends, 0)", ENSEMBLE),
     Fault("zoo/models/ensemble.py", "self.max_positions = min(", "self.max_positions = max(", ENSEMBLE),
+    Fault("zoo/serving/ensembles.py", "if other.tokenizer.digest != expected", "if False", ENSEMBLE),
+    Fault("zoo/serving/ensembles.py", "if not predictors", "if False", ENSEMBLE),
     Fault("zoo/language_modelling/ensemble.py", "set.intersection", "set.union", ENSEMBLE),
     Fault("zoo/language_modelling/ensemble.py", "max_tokens=min(", "max_tokens=max(", ENSEMBLE),
     Fault("zoo/commands/ensemble_commands.py", "filter(_is_checkpoint, others)", "others", ENSEMBLE),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from zoo.language_modelling.predictor import TextGenerator
 from zoo.models.ensemble import LanguageModelEnsemble
+from zoo.serving.ensembles import check_members
 
 
 class EnsembleGenerator(TextGenerator):
@@ -17,24 +18,19 @@ class EnsembleGenerator(TextGenerator):
     """
 
     def __init__(self, generators: Sequence[TextGenerator]):
-        first, *others = self.generators = list(generators)
+        first, *others = self.generators = check_members(generators)
         for other in others:
-            if other.tokenizer.digest != first.tokenizer.digest:
-                raise ValueError(
-                    f"Language models that predict together need the same vocabulary, {first.tokenizer.digest[:8]}. "
-                    f"Received: another, {other.tokenizer.digest[:8]}. Train all with --vocabulary of the first run."
-                )
             if other.documents != first.documents:
                 raise ValueError(
                     "Language models that predict together must all know where documents end, or none. Received: some "
                     "that do. Train all on the same corpus."
                 )
         super().__init__(
-            LanguageModelEnsemble([generator.model for generator in generators]),
+            LanguageModelEnsemble([generator.model for generator in self.generators]),
             first.tokenizer,
-            max_tokens=min(generator.max_tokens for generator in generators),
+            max_tokens=min(generator.max_tokens for generator in self.generators),
             documents=first.documents,
-            unseen=sorted(set.intersection(*(set(generator.unseen) for generator in generators))),
+            unseen=sorted(set.intersection(*(set(generator.unseen) for generator in self.generators))),
         )
 
     def save(self, folder, dtype="float32", base=None):

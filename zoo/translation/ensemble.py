@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from zoo.models.ensemble import Seq2SeqEnsemble
 from zoo.models.seq2seq import Seq2Seq
+from zoo.serving.ensembles import check_members
 from zoo.text.known_words import merge_words
 from zoo.translation.predictor import Translator
 
@@ -18,18 +19,12 @@ class EnsembleTranslator(Translator):
     """
 
     def __init__(self, translators: Sequence[Translator]):
-        self.translators = translators = list(translators)
-        first, expected = translators[0], translators[0].tokenizer.digest
+        self.translators = translators = check_members(translators)
+        first = translators[0]
         for translator in translators:
             if not isinstance(translator.model, Seq2Seq):
                 raise ValueError(
                     "Translators decode together token by token. Received: a non-autoregressive one. Leave it out."
-                )
-        for other in translators[1:]:
-            if other.tokenizer.digest != expected:
-                raise ValueError(
-                    f"Translators that decode together need the same vocabulary, {expected[:8]}. Received: another, "
-                    f"{other.tokenizer.digest[:8]}. Train all with --vocabulary of the first run."
                 )
         settings = {name: getattr(first, name) for name in first.settings}
         if first.placeholders:

@@ -88,6 +88,8 @@ def test_what_an_ensemble_cannot_do(generator, tmp_path):
         EnsembleGenerator([generator]).save(tmp_path / "x")
     with pytest.raises(ValueError, match="must all know where documents end"):
         EnsembleGenerator([generator, noisy(generator, 1, documents=False)])
+    with pytest.raises(ValueError, match="at least one model. Received: none"):
+        EnsembleGenerator([])
     other = copy.copy(generator)
     other.tokenizer = types.SimpleNamespace(digest="0" * 64)
     with pytest.raises(ValueError, match="need the same vocabulary"):
