@@ -7,6 +7,7 @@ if _message := _name_conflict():  # Before the imports, which may fail in files 
 
 from keras_transformer.layers.additive_attention import AdditiveAttention
 from keras_transformer.layers.attention_pooling import AttentionPooling
+from keras_transformer.layers.batch_normalization import BatchNormalization
 from keras_transformer.layers.block import BlockScores
 from keras_transformer.layers.bucketed_attention import BucketedAttention, DistanceBuckets
 from keras_transformer.layers.convolutional_embedding import ConvolutionalEmbedding
@@ -42,6 +43,7 @@ from keras_transformer.verification import verify
 __all__ = [
     "AdditiveAttention",
     "AttentionPooling",
+    "BatchNormalization",
     "BlockCache",
     "BlockScores",
     "BucketedAttention",

@@ -16,8 +16,10 @@ class ImageConfig(BlockConfig):
         embedding: "convolutions" (Hassani et al. 2021), each of which halves rows and columns, or "patches"
             (Dosovitskiy et al. 2021).
         num_convolutions: Number of convolutions.
-        inner_dim: Channels of the convolutions before the last.
+        inner_dim: Channels of the first convolution, if it is not the last, which has those of the blocks.
+        channel_growth: Factor of the channels from each convolution to the next, the last one left out.
         num_residual_blocks: Pairs of convolutions with a shortcut (He et al. 2016) behind each convolution.
+        convolution_normalization: Normalization of these pairs: "layer", or "batch" (Ioffe and Szegedy 2015).
         patch_size: Rows and columns of a patch.
         positions: "learned" or "sinusoidal".
     """
@@ -27,7 +29,9 @@ class ImageConfig(BlockConfig):
     embedding: str = choice("convolutions", "patches")
     num_convolutions: int = positive(2)
     inner_dim: int = positive(64)
+    channel_growth: int = positive(1)
     num_residual_blocks: int = zero_or_more(0)
+    convolution_normalization: str = choice("layer", "batch")
     patch_size: int = positive(4)
     positions: str = choice("learned", "sinusoidal")
 
@@ -42,6 +46,11 @@ class ImageConfig(BlockConfig):
             raise ValueError(
                 f"Patches have no convolutions. Received: num_residual_blocks={self.num_residual_blocks} with "
                 'embedding="patches". Set num_residual_blocks to 0, or embedding to "convolutions".'
+            )
+        if self.convolution_normalization == "batch" and not self.num_residual_blocks:
+            raise ValueError(
+                "Only pairs of convolutions are normalized. Received: convolution_normalization='batch' with "
+                "num_residual_blocks=0. Set num_residual_blocks to 1 or more."
             )
         if self.positions == "sinusoidal" and self.hidden_dim % 4:
             raise ValueError(

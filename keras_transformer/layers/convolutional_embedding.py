@@ -31,8 +31,10 @@ class ConvolutionalEmbedding(keras.layers.Layer):
         hidden_dim: Width D of the last convolution.
         num_layers: Convolutions N; each halves rows and columns, rounded up.
         kernel_size: Rows and columns of a convolution.
-        inner_dim: Channels of the convolutions before the last.
+        inner_dim: Channels of the first convolution, if it is not the last.
+        channel_growth: Factor of the channels from each convolution to the next, the last one left out.
         num_residual_blocks: `ResidualConvolutions` behind each of the N convolutions.
+        normalization: That of the `ResidualConvolutions`, "layer" or "batch".
 
     Call arguments:
         inputs: Float `[B, H, W, C]`.
@@ -44,7 +46,7 @@ class ConvolutionalEmbedding(keras.layers.Layer):
         pixel is real, so that padding changes no cell.
 
     Raises:
-        ValueError: If C is unknown.
+        ValueError: If a setting is invalid, or C is unknown.
     """
 
     def __init__(
@@ -54,20 +56,23 @@ class ConvolutionalEmbedding(keras.layers.Layer):
         kernel_size: int = 3,
         inner_dim: int = 64,
         num_residual_blocks: int = 0,
+        channel_growth: int = 1,
+        normalization: str = "layer",
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
         sizes = {"hidden_dim": hidden_dim, "num_layers": num_layers, "kernel_size": kernel_size, "inner_dim": inner_dim}
+        sizes["channel_growth"] = channel_growth
         for name, size in sizes.items():
             if not isinstance(size, int) or size < 1:
                 raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
-        self.hidden_dim, self.num_layers, self.kernel_size, self.inner_dim = sizes.values()
+        self.hidden_dim, self.num_layers, self.kernel_size, self.inner_dim, self.channel_growth = sizes.values()
         if not isinstance(num_residual_blocks, int) or num_residual_blocks < 0:
             raise ValueError(
                 "`num_residual_blocks` must be an integer of at least 0. Received: "
                 f"num_residual_blocks={num_residual_blocks!r}."
             )
-        self.num_residual_blocks = num_residual_blocks
+        self.num_residual_blocks, self.normalization = num_residual_blocks, normalization
         self.residuals = [
             [self._residual(f"residual_{i}_{j}") for j in range(num_residual_blocks)] for i in range(num_layers)
         ]
@@ -75,7 +80,8 @@ class ConvolutionalEmbedding(keras.layers.Layer):
 
     def build(self, inputs_shape):
         check_channels(inputs_shape)
-        widths = [inputs_shape[-1], *[self.inner_dim] * (self.num_layers - 1), self.hidden_dim]
+        inner = [self.inner_dim * self.channel_growth**i for i in range(self.num_layers - 1)]
+        widths = [inputs_shape[-1], *inner, self.hidden_dim]
         self.kernels = [
             self.add_weight(
                 name=f"kernel_{i}", shape=(self.kernel_size, self.kernel_size, *pair), initializer="he_normal"
@@ -115,8 +121,9 @@ class ConvolutionalEmbedding(keras.layers.Layer):
         return batch, *grid, self.hidden_dim
 
     def get_config(self):
-        names = "hidden_dim", "num_layers", "kernel_size", "inner_dim", "num_residual_blocks"
+        names = "hidden_dim", "num_layers", "kernel_size", "inner_dim", "channel_growth", "num_residual_blocks"
+        names = *names, "normalization"
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
     def _residual(self, name):
-        return ResidualConvolutions(self.kernel_size, dtype=self.dtype_policy, name=name)
+        return ResidualConvolutions(self.kernel_size, self.normalization, dtype=self.dtype_policy, name=name)

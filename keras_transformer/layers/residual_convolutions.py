@@ -5,24 +5,29 @@ from typing import Any
 import keras
 from keras import ops
 
-from keras_transformer.layers.normalization import LayerNormalization
+from keras_transformer.layers.batch_normalization import BatchNormalization
+from keras_transformer.layers.normalization import LayerNormalization, normalize
 from keras_transformer.layers.patch_embedding import check_channels
 from keras_transformer.ops import masks
 from keras_transformer.ops.values import check_dense
+
+_NORMALIZATIONS = {"layer": LayerNormalization, "batch": BatchNormalization}
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class ResidualConvolutions(keras.layers.Layer):
     """Adds to a feature map what two convolutions make of it.
 
-        y = x + Conv(ReLU(LayerNorm(Conv(ReLU(LayerNorm(x))))))
+        y = x + Conv(ReLU(Norm(Conv(ReLU(Norm(x))))))
 
-    He et al. (2016), "Identity mappings in deep residual networks", figure 4e, with layer normalization over the
-    channels of each cell instead of batch normalization, so that the output depends on nothing but its own image.
+    He et al. (2016), "Identity mappings in deep residual networks", figure 4e. With the `BatchNormalization` of the
+    paper, a model needs far fewer epochs; with layer normalization over the channels of each cell, the output depends
+    on nothing but its own image in training, too.
     Axes: B batch, H rows, W columns, C channels.
 
     Args:
         kernel_size: Rows and columns of both convolutions.
+        normalization: "layer" or "batch".
 
     Call arguments:
         inputs: Float `[B, H, W, C]`.
@@ -33,15 +38,18 @@ class ResidualConvolutions(keras.layers.Layer):
         Float `[B, H, W, C]`, with the mask of the inputs.
 
     Raises:
-        ValueError: If C is unknown.
+        ValueError: If a setting is invalid, or C is unknown.
     """
 
-    def __init__(self, kernel_size: int = 3, **kwargs: Any):
+    def __init__(self, kernel_size: int = 3, normalization: str = "layer", **kwargs: Any):
         super().__init__(**kwargs)
         if not isinstance(kernel_size, int) or kernel_size < 1:
             raise ValueError(f"`kernel_size` must be a positive integer. Received: kernel_size={kernel_size!r}.")
-        self.kernel_size = kernel_size
-        self.norms = [LayerNormalization(dtype=self.dtype_policy, name=f"norm_{i}") for i in (1, 2)]
+        if normalization not in _NORMALIZATIONS:
+            raise ValueError(f"`normalization` must be 'layer' or 'batch'. Received: normalization={normalization!r}.")
+        self.kernel_size, self.normalization = kernel_size, normalization
+        norm = _NORMALIZATIONS[normalization]
+        self.norms = [norm(dtype=self.dtype_policy, name=f"norm_{i}") for i in (1, 2)]
         self.supports_masking = True
 
     def build(self, inputs_shape):
@@ -56,7 +64,7 @@ class ResidualConvolutions(keras.layers.Layer):
         mask = masks.attached_mask(inputs, mask)
         x = inputs
         for norm, kernel in zip(self.norms, self.kernels):
-            x = ops.relu(norm(x))
+            x = ops.relu(normalize(norm, x, mask))
             if mask is not None:
                 x = x * ops.cast(mask, x.dtype)[..., None]
             x = ops.conv(x, kernel, padding="same")
@@ -69,4 +77,4 @@ class ResidualConvolutions(keras.layers.Layer):
         return inputs_shape
 
     def get_config(self):
-        return {**super().get_config(), "kernel_size": self.kernel_size}
+        return {**super().get_config(), "kernel_size": self.kernel_size, "normalization": self.normalization}

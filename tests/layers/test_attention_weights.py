@@ -119,6 +119,7 @@ LAYERS_AND_SHAPES = {
     "GridPositionalEncoding": ({}, IMAGE),
     "LearnedGridPositionalEncoding": ({"rows": 2, "columns": 2}, IMAGE),
     "ResidualConvolutions": ({}, IMAGE),
+    "BatchNormalization": ({}, IMAGE),
     "PatchEmbedding": ({"hidden_dim": 4, "patch_size": 2}, (3, 4, 5, 4)),
     "ConvolutionalSubsampling": ({"hidden_dim": 4}, (3, 2, 4)),
     "LogMelSpectrogram": ({"sampling_rate": 8_000, "num_mels": 6}, (3, 1, 6)),

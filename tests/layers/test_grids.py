@@ -80,20 +80,40 @@ def test_convolutions_embed(size):
 
 
 def residual(x, layer):
-    """Computes the equation of He et al. (2016), figure 4e, with the layer normalization of each cell."""
+    """Computes the equation of He et al. (2016), figure 4e, normalized by each cell or by moving averages."""
     y = x
     for norm, kernel in zip(layer.norms, layer.kernels):
         mean, variance = y.mean(-1, keepdims=True), y.var(-1, keepdims=True)
+        if layer.normalization == "batch":
+            mean, variance = checks.numpy(norm.moving_mean), checks.numpy(norm.moving_variance)
         y = (y - mean) / np.sqrt(variance + norm.epsilon) * checks.numpy(norm.gamma) + checks.numpy(norm.beta)
         y = convolution(np.maximum(y, 0), checks.numpy(kernel))
     return x + y
 
 
-def test_residual_convolutions():
-    layer = ready(ResidualConvolutions())
+@pytest.mark.parametrize("normalization", ["layer", "batch"])
+def test_residual_convolutions(normalization):
+    layer = ready(ResidualConvolutions(normalization=normalization))
+    for number, norm in enumerate(layer.norms if normalization == "batch" else ()):
+        norm.moving_mean.assign(checks.array(C, seed=number))
+        norm.moving_variance.assign(checks.array(C, seed=number) ** 2 + 0.5)
     np.testing.assert_allclose(checks.numpy(layer(X)), residual(X, layer), rtol=1e-4, atol=1e-4)
     found = checks.numpy(checks.mask_of(layer(checks.with_mask(X, MASK))))
     np.testing.assert_array_equal(found, MASK)
+
+
+def test_batch_statistics_are_of_real_cells():
+    layer = ResidualConvolutions(normalization="batch")
+    layer.build(X.shape)
+    layer(checks.with_mask(X, MASK), training=True)
+    norm = layer.norms[0]
+    mean = checks.numpy(norm.moving_mean) / (1 - norm.momentum)
+    np.testing.assert_allclose(mean, X[MASK].mean(0), rtol=1e-4, atol=1e-5)
+
+
+def test_channels_grow():
+    layer = ready(ConvolutionalEmbedding(D, num_layers=4, inner_dim=2, channel_growth=3))
+    assert [tuple(kernel.shape[2:]) for kernel in layer.kernels] == [(C, 2), (2, 6), (6, 18), (18, D)]
 
 
 def test_residual_convolutions_behind_each_convolution():
@@ -144,7 +164,8 @@ def test_learned_positions_fit_other_grids():
 
 def test_convolutions_are_saved(tmp_path):
     inputs = keras.Input((None, None, C))
-    model = keras.Model(inputs, ConvolutionalEmbedding(D, num_residual_blocks=1, kernel_size=5)(inputs))
+    options = {"num_residual_blocks": 1, "kernel_size": 5, "channel_growth": 2, "normalization": "batch"}
+    model = keras.Model(inputs, ConvolutionalEmbedding(D, 3, **options)(inputs))
     checks.randomize(model)
     found = checks.numpy(checks.reloaded(model, tmp_path)(X))
     np.testing.assert_allclose(found, checks.numpy(model(X)), rtol=1e-5, atol=1e-5)
@@ -177,6 +198,7 @@ def test_invalid_sizes_raise():
         lambda: ConvolutionalEmbedding(8, num_layers=0),
         lambda: LearnedGridPositionalEncoding(0, 4),
         lambda: ResidualConvolutions(0),
+        lambda: ConvolutionalEmbedding(8, channel_growth=0),
     ):
         with pytest.raises(ValueError, match="must be a positive integer. Received"):
             wrong()
@@ -184,6 +206,8 @@ def test_invalid_sizes_raise():
         ValueError, match="`num_residual_blocks` must be an integer of at least 0. Received: num_residual_blocks=-1"
     ):
         ConvolutionalEmbedding(8, num_residual_blocks=-1)
+    with pytest.raises(ValueError, match="must be 'layer' or 'batch'. Received: normalization='group'"):
+        ResidualConvolutions(normalization="group")
     with pytest.raises(ValueError, match="multiples of patch_size=4"):
         PatchEmbedding(D, 4)(X)
     with pytest.raises(ValueError, match="a multiple of 4"):

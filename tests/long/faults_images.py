@@ -3,6 +3,8 @@
 from faults import Fault
 
 GRIDS = "tests/layers/test_grids.py"
+BATCHES = "tests/layers/test_batch_normalization.py"
+REPLICAS = "tests/training/test_replicas.py"
 ROWS = "tests/zoo/corpora/test_image_rows.py"
 READING = "tests/zoo/images/test_decoding.py tests/zoo/images/test_data.py"
 TASK = "tests/zoo/images/test_task.py"
@@ -30,7 +32,25 @@ IMAGES = [
     ),
     Fault("keras_transformer/layers/residual_convolutions.py", "if mask is not None", "if mask is False", GRIDS),
     Fault("keras_transformer/layers/residual_convolutions.py", "return inputs + x", "return x", GRIDS),
-    Fault("keras_transformer/layers/residual_convolutions.py", "ops.relu(norm(x))", "norm(ops.relu(x))", GRIDS),
+    Fault(
+        "keras_transformer/layers/residual_convolutions.py",
+        "ops.relu(normalize(norm, x, mask))",
+        "normalize(norm, ops.relu(x), mask)",
+        GRIDS,
+    ),
+    Fault("keras_transformer/layers/residual_convolutions.py", "norm, x, mask)", "norm, x, None)", GRIDS),
+    Fault("keras_transformer/layers/convolutional_embedding.py", "growth**i", "growth", GRIDS),
+    Fault(
+        "keras_transformer/layers/batch_normalization.py",
+        "values if mask is None else values * real",
+        "values",
+        BATCHES,
+    ),
+    Fault("keras_transformer/layers/batch_normalization.py", "count > 0, 1", "count >= 0, 1", BATCHES),
+    Fault("keras_transformer/layers/batch_normalization.py", "training and self.trainable", "training", BATCHES),
+    Fault(
+        "keras_transformer/layers/batch_normalization.py", "return sum_over_replicas(total)", "return total", REPLICAS
+    ),
     Fault(
         "keras_transformer/layers/grid_positional_encoding.py",
         "horizontal[None], shape",

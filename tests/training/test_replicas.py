@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 import worker_checks
 
-from keras_transformer import EncoderBlock, PositionalEncoding, PowerNormalization, Residual, TokenEmbedding
+from keras_transformer import (
+    BatchNormalization,
+    EncoderBlock,
+    PositionalEncoding,
+    PowerNormalization,
+    Residual,
+    TokenEmbedding,
+)
 from keras_transformer.training import TokenCrossEntropy, prepare_replicas
 
 if keras.backend.backend() != "tensorflow":
@@ -111,6 +118,19 @@ def test_statistics_of_power_normalization_equal_one_device():
     assert_same(several, one)
     changed = [variable for variable in one[0].weights if variable.name in ("nu", "moving_square")]
     assert len(changed) == 4 and all(np.ptp(checks.numpy(variable)) > 0 for variable in changed)
+
+
+def test_batch_normalization_equals_one_device():
+    """The statistics are of the batches of all replicas, of which one may be empty, and so are the gradients."""
+
+    def normalized():
+        x = keras.layers.Embedding(V, 8, mask_zero=True)(ids := keras.Input((None,), dtype="int32"))
+        return keras.Model(ids, keras.layers.Dense(V)(BatchNormalization()(keras.layers.Dense(8)(x))))
+
+    one, several = (fit(compiled(count, normalized), ROWS) for count in (1, REPLICAS))
+    assert_same(several, one)
+    mean = next(variable for variable in one[0].weights if variable.name == "moving_mean")
+    assert np.ptp(checks.numpy(mean)) > 0
 
 
 def test_iterators_lose_no_batch():

@@ -22,18 +22,20 @@ SMALL = Recipe(
 
 BASE = Recipe(
     ImageClassifierConfig(
-        **{**_SIZES, "hidden_dim": 192, "intermediate_dim": 384, "num_heads": 6},
+        **{**_SIZES, "hidden_dim": 256, "intermediate_dim": 512, "num_heads": 8},
         num_layers=2,
-        num_convolutions=2,
+        num_convolutions=3,
+        channel_growth=2,
         num_residual_blocks=1,
+        convolution_normalization="batch",
         dropout=0.0,
     ),
     TrainingConfig(
-        **{**_SCHEDULE, "warmup_steps": 400, "peak_learning_rate": 1.5e-3},
+        **{**_SCHEDULE, "warmup_steps": 1_500, "peak_learning_rate": 2.5e-3},
         batch_tokens=128,
-        steps=8_000,
-        cooldown_steps=7_600,
-        average=3,
+        steps=9_000,
+        cooldown_steps=7_500,
+        weight_decay=0.05,
         image_augment=ImageAugmentConfig(flip=True, shift=4, cutout=8),
         precision="mixed_bfloat16",
     ),

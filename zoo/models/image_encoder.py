@@ -44,7 +44,12 @@ class ImageEncoder(keras.layers.Layer):
         if config.embedding == "patches":
             self.embedding = PatchEmbedding(config.hidden_dim, config.patch_size, **named, name="embedding")
         else:
-            sizes = {"inner_dim": config.inner_dim, "num_residual_blocks": config.num_residual_blocks}
+            sizes = {
+                "inner_dim": config.inner_dim,
+                "channel_growth": config.channel_growth,
+                "num_residual_blocks": config.num_residual_blocks,
+                "normalization": config.convolution_normalization,
+            }
             self.embedding = ConvolutionalEmbedding(
                 config.hidden_dim, config.num_convolutions, **sizes, **named, name="embedding"
             )

@@ -30,6 +30,7 @@ MODEL = ImageClassifierConfig(
     image_size=12,
     inner_dim=8,
     num_residual_blocks=1,
+    convolution_normalization="batch",
     dropout=0.0,
     normalize_first=True,
 )
@@ -183,7 +184,7 @@ def test_fine_tuning_keeps_the_encoder(trained, folder, tmp_path):
     corpus = open_images(tmp_path / "images")
     tuned = task.train(recipe, corpus, corpus, tmp_path / "run", initial=trained[0], log=lambda text: None)
     assert tuned.labels == ["blue", "green"]
-    encoders = [predictor.model.image_encoder.weights for predictor in (tuned, trained[0])]
+    encoders = [predictor.model.image_encoder.trainable_weights for predictor in (tuned, trained[0])]
     for one, other in zip(*encoders):
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), atol=1e-6)
 
@@ -192,7 +193,7 @@ def test_fine_tuning_keeps_the_encoder(trained, folder, tmp_path):
 @pytest.mark.parametrize("positions", ["learned", "sinusoidal"])
 def test_variants_depend_on_places(pooling, positions):
     """A model without positions would not see that two halves are exchanged, up to the borders of patches."""
-    patches = {"embedding": "patches", "patch_size": 3, "num_residual_blocks": 0}
+    patches = {"embedding": "patches", "patch_size": 3, "num_residual_blocks": 0, "convolution_normalization": "layer"}
     config = dataclasses.replace(MODEL, **patches, pooling=pooling, positions=positions)
     model = ImageClassifier(config)
     model.build()
@@ -227,6 +228,8 @@ def test_wrong_corpora_and_settings_are_refused(trained, folder, tmp_path):
             dataclasses.replace(MODEL, **wrong)
     with pytest.raises(ValueError, match="Patches have no convolutions. Received: num_residual_blocks=1"):
         dataclasses.replace(MODEL, embedding="patches", patch_size=3)
+    with pytest.raises(ValueError, match="Only pairs of convolutions are normalized. Received: convolution_norm"):
+        dataclasses.replace(MODEL, num_residual_blocks=0)
 
 
 def test_command_line(trained, folder, tmp_path, capsys):
