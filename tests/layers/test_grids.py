@@ -103,12 +103,16 @@ def test_residual_convolutions(normalization):
 
 
 def test_batch_statistics_are_of_real_cells():
-    layer = ResidualConvolutions(normalization="batch")
-    layer.build(X.shape)
-    layer(checks.with_mask(X, MASK), training=True)
-    norm = layer.norms[0]
-    mean = checks.numpy(norm.moving_mean) / (1 - norm.momentum)
+    found = []
+    for padding in 0, 9:
+        layer = ready(ResidualConvolutions(normalization="batch"))
+        layer(np.where(MASK[..., None], X, padding).astype("float32"), mask=MASK, training=True)
+        found.append([checks.numpy(variable) for variable in layer.non_trainable_variables])
+    mean = found[0][0] / (1 - layer.norms[0].momentum)
     np.testing.assert_allclose(mean, X[MASK].mean(0), rtol=1e-4, atol=1e-5)
+    assert len(found[0]) == 4
+    for one, other in zip(*found):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
 def test_channels_grow():
