@@ -14,6 +14,7 @@ VIT = "tests/zoo/conversion/test_from_vit.py"
 FORMATS = "tests/zoo/conversion/test_export_formats.py"
 
 IMAGES = [
+    Fault("zoo/models/image_encoder.py", "alone or", "True or", "tests/zoo/models/test_image_classifier.py"),
     Fault("zoo/corpora/stacked_images.py", "np.ascontiguousarray(image)", "image.T.copy()", STACKED),
     Fault("zoo/corpora/stacked_images.py", "if image.shape != shape or", "if", STACKED),
     Fault("keras_transformer/layers/patch_embedding.py", "-1) > 0.5", "-1) > 1.5", GRIDS),

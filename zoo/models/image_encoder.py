@@ -11,6 +11,7 @@ from keras_transformer import (
     PatchEmbedding,
 )
 from keras_transformer.layers.dropout import Dropout
+from keras_transformer.ops.replicas import num_replicas
 from zoo.image_config import ImageConfig
 
 MEAN, DEVIATION = 127.5, 64.0
@@ -79,7 +80,7 @@ class ImageEncoder(keras.layers.Layer):
     def embed(self, inputs):
         """Returns the vectors that the stack takes, of the same shape as those that it returns."""
         x = (ops.cast(inputs, self.compute_dtype) - MEAN) / DEVIATION
-        x = self.positions(self.embedding(x))
+        x = self.positions(self._grid(x, inputs))
         batch, rows, columns, width = ops.shape(x)
         x = ops.reshape(x, (batch, rows * columns, width))
         if self.num_class_tokens:
@@ -87,6 +88,14 @@ class ImageEncoder(keras.layers.Layer):
             tokens = ops.broadcast_to(tokens, (batch, self.num_class_tokens, width))
             x = ops.concatenate([tokens, x], axis=1)
         return self.embedding_dropout(x)
+
+    def _grid(self, x, images):
+        """Returns the vectors of cells; rows of zeros, which complete batches for replicas, are in no statistics."""
+        alone = num_replicas() == 1 and keras.distribution.distribution() is None
+        if alone or self.config.convolution_normalization == "layer":
+            return self.embedding(x)
+        real = ops.any(ops.not_equal(images, 0), axis=(1, 2, 3), keepdims=True)[..., 0]
+        return self.embedding(x, mask=ops.broadcast_to(real, ops.shape(x)[:-1]))
 
     def layers_bottom_up(self) -> list[list[keras.layers.Layer]]:
         """Returns the embedding layers, then each block in a list of its own; without a final normalization."""
