@@ -61,8 +61,13 @@ class ConvolutionalEmbedding(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        sizes = {"hidden_dim": hidden_dim, "num_layers": num_layers, "kernel_size": kernel_size, "inner_dim": inner_dim}
-        sizes["channel_growth"] = channel_growth
+        sizes = {
+            "hidden_dim": hidden_dim,
+            "num_layers": num_layers,
+            "kernel_size": kernel_size,
+            "inner_dim": inner_dim,
+            "channel_growth": channel_growth,
+        }
         for name, size in sizes.items():
             if not isinstance(size, int) or size < 1:
                 raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
@@ -71,6 +76,11 @@ class ConvolutionalEmbedding(keras.layers.Layer):
             raise ValueError(
                 "`num_residual_blocks` must be an integer of at least 0. Received: "
                 f"num_residual_blocks={num_residual_blocks!r}."
+            )
+        if normalization != "layer" and not num_residual_blocks:
+            raise ValueError(
+                f"Only residual blocks are normalized. Received: normalization={normalization!r} with "
+                "num_residual_blocks=0. Leave it out, or ask for blocks."
             )
         self.num_residual_blocks, self.normalization = num_residual_blocks, normalization
         self.residuals = [

@@ -210,6 +210,8 @@ def test_invalid_sizes_raise():
         ValueError, match="`num_residual_blocks` must be an integer of at least 0. Received: num_residual_blocks=-1"
     ):
         ConvolutionalEmbedding(8, num_residual_blocks=-1)
+    with pytest.raises(ValueError, match="Only residual blocks are normalized. Received: normalization='batch'"):
+        ConvolutionalEmbedding(8, normalization="batch")
     with pytest.raises(ValueError, match="must be 'layer' or 'batch'. Received: normalization='group'"):
         ResidualConvolutions(normalization="group")
     with pytest.raises(ValueError, match="multiples of patch_size=4"):
