@@ -8,6 +8,7 @@ import runpy
 import sys
 
 import byte_pair_folder
+import keras
 import numpy as np
 import pytest
 import small_detector
@@ -127,19 +128,20 @@ def test_a_classifier_of_images_in_litert(embedding, tmp_path):
     need("ai_edge_litert.interpreter")
     sizes = {"image_size": 8, "embedding": embedding, "num_convolutions": 2, "inner_dim": 5, "patch_size": 2}
     sizes |= {"hidden_dim": 12, "intermediate_dim": 20, "num_heads": 3, "num_layers": 1, "activation": "gelu"}
+    keras.utils.set_random_seed(1)
     model = ImageClassifier(ImageClassifierConfig(**sizes, num_classes=3))
     model.build()
-    classifier = ImagePredictor(model, labels=["x", "y", "z"], temperature=0.1)
+    classifier = ImagePredictor(model, labels=["x", "y", "z"], temperature=2.0)
     classifier.save(tmp_path / "model")
     command = ["export", "--checkpoint", str(tmp_path / "model"), "--format", "litert", "--output"]
     assert images([*command, str(tmp_path / "litert")]) == 0
     facts = json.loads((tmp_path / "litert" / "model.json").read_text("utf-8"))
-    assert (facts["labels"], facts["temperature"], facts["tokenizer_files"]) == (["x", "y", "z"], 0.1, [])
+    assert (facts["labels"], facts["temperature"], facts["tokenizer_files"]) == (["x", "y", "z"], 2.0, [])
     assert "to 8 rows and columns" in facts["images"]
     pictures = np.random.default_rng(0).integers(0, 256, (3, 8, 8, 3), "uint8")
     found = load_runtime(tmp_path / "litert")["model"](images=pictures)["probabilities"]
     np.testing.assert_allclose(found, classifier.probabilities([*pictures]), atol=1e-5)
-    assert np.ptp(found, axis=0).max() > 1e-3  # They depend on the picture.
+    assert np.ptp(found, axis=0).max() > 1e-2  # They depend on the picture.
 
 
 @pytest.mark.filterwarnings("ignore")
