@@ -16,8 +16,8 @@ class ImageConfig(BlockConfig):
         embedding: "convolutions" (Hassani et al. 2021), each of which halves rows and columns, or "patches"
             (Dosovitskiy et al. 2021).
         num_convolutions: Number of convolutions.
-        inner_dim: Channels of the first convolution, if it is not the last, which has those of the blocks.
-        channel_growth: Factor of the channels from each convolution to the next, the last one left out.
+        inner_dim: Channels of the first convolution. The last one always has `hidden_dim`.
+        channel_growth: Factor of the channels from each convolution to the next, but for the last.
         num_residual_blocks: Pairs of convolutions with a shortcut (He et al. 2016) behind each convolution.
         convolution_normalization: Normalization of these pairs: "layer", or "batch" (Ioffe and Szegedy 2015).
         patch_size: Rows and columns of a patch.

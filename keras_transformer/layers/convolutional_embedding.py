@@ -31,8 +31,8 @@ class ConvolutionalEmbedding(keras.layers.Layer):
         hidden_dim: Width D of the last convolution.
         num_layers: Convolutions N; each halves rows and columns, rounded up.
         kernel_size: Rows and columns of a convolution.
-        inner_dim: Channels of the first convolution, if it is not the last.
-        channel_growth: Factor of the channels from each convolution to the next, the last one left out.
+        inner_dim: Channels of the first convolution. The last one always has D.
+        channel_growth: Factor of the channels from each convolution to the next, but for the last.
         num_residual_blocks: `ResidualConvolutions` behind each of the N convolutions.
         normalization: That of the `ResidualConvolutions`, "layer" or "batch".
 

@@ -90,7 +90,7 @@ class ImageEncoder(keras.layers.Layer):
         return self.embedding_dropout(x)
 
     def _grid(self, x, images):
-        """Returns the vectors of cells; rows of zeros, which complete batches for replicas, are in no statistics."""
+        """Returns the vectors of cells. Images of zeros, which complete batches for replicas, are in no statistics."""
         alone = num_replicas() == 1 and keras.distribution.distribution() is None
         if alone or self.config.convolution_normalization == "layer":
             return self.embedding(x)
