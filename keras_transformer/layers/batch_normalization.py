@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_transformer.ops import masks
 from keras_transformer.ops.precision import at_least_float32
-from keras_transformer.ops.replicas import sum_over_replicas
+from keras_transformer.ops.statistics import mean_over_replicas, real_and_count
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -84,19 +84,10 @@ class BatchNormalization(keras.layers.Layer):
 
     def _statistics(self, x, mask, moving_mean, moving_variance):
         """Returns mean and variance `[C]` of the real cells of all replicas, and updates the moving averages."""
-        real = ops.ones_like(x[..., :1])
-        if mask is not None:
-            masks.check_shape("mask", mask, tuple(x.shape[:-1]))
-            real = real * ops.cast(mask, x.dtype)[..., None]
-        count = sum_over_replicas(ops.sum(real))
-
-        def mean_of(values):
-            values = values if mask is None else values * real
-            total = ops.sum(values, axis=tuple(range(len(x.shape) - 1)))
-            return sum_over_replicas(total) / ops.maximum(count, 1)
-
-        mean = mean_of(x)
-        variance = mean_of(ops.square(x - mean))
+        real, count = real_and_count(x, mask)
+        real = None if mask is None else real
+        mean = mean_over_replicas(x, real, count)
+        variance = mean_over_replicas(ops.square(x - mean), real, count)
         rate = ops.cast(ops.where(count > 0, 1 - self.momentum, 0), x.dtype)  # Nothing changes if all is padding.
         self.moving_mean.assign(moving_mean + rate * (mean - moving_mean))
         self.moving_variance.assign(moving_variance + rate * (variance - moving_variance))

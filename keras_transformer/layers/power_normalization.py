@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_transformer.ops import masks
 from keras_transformer.ops.precision import at_least_float32
-from keras_transformer.ops.replicas import sum_over_replicas
+from keras_transformer.ops.statistics import mean_over_replicas, real_and_count
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -120,25 +120,14 @@ class PowerNormalization(keras.layers.Layer):
 
     def _normalized_in_training(self, x, square, mask):
         """Normalises x by psi2 = `square` or, in the warm-up, by the batch; updates the statistics."""
-        if mask is None:
-            real = ops.ones(ops.shape(x)[:-1], x.dtype)
-        else:
-            masks.check_shape("mask", mask, tuple(x.shape[:-1]))
-            real = ops.broadcast_to(ops.cast(mask, x.dtype), ops.shape(x)[:-1])
-        real, count = ops.expand_dims(real, -1), sum_over_replicas(ops.sum(real))
-        of_batch = _mean(ops.square(ops.stop_gradient(x)), real, count)
+        real, count = real_and_count(x, mask)
+        of_batch = mean_over_replicas(ops.square(ops.stop_gradient(x)), real, count)
         scale = ops.rsqrt(ops.where(self.steps < self.warmup_steps, of_batch, square) + self.epsilon)
         rate = ops.cast(ops.where(count > 0, 1 - self.momentum, 0), x.dtype)  # Nothing changes if all is padding.
         outputs = _scaled(x, ops.cast(self.nu, x.dtype), scale, real, count, rate)
         self.moving_square.assign(square + rate * (of_batch - square))
         self.steps.assign(ops.minimum(self.steps + 1, float(self.warmup_steps)))
         return outputs
-
-
-def _mean(values, real, count):
-    """Returns the mean `[D]` of `[..., D]` over the `count` steps of all replicas where `real` `[..., 1]` is 1."""
-    total = ops.sum(real * values, axis=tuple(range(len(values.shape) - 1)))
-    return sum_over_replicas(total) / ops.maximum(count, 1)
 
 
 @ops.custom_gradient
@@ -148,7 +137,7 @@ def _scaled(x, nu, scale, real, count, rate):
 
     def gradient(*args, upstream=None):
         upstream = args[0] if upstream is None else upstream
-        slope, square = (_mean(values * outputs, real, count) for values in (upstream, outputs))
+        slope, square = (mean_over_replicas(values * outputs, real, count) for values in (upstream, outputs))
         by_x = (upstream - real * nu * outputs) * scale
         constant = (ops.zeros_like(each) for each in (scale, real, count, rate))
         return by_x, nu + rate * (slope - nu * square), *constant

@@ -42,16 +42,14 @@ IMAGES = [
     Fault("keras_transformer/layers/residual_convolutions.py", "norm, x, mask)", "norm, x, None)", GRIDS),
     Fault("keras_transformer/layers/convolutional_embedding.py", "growth**i", "growth", GRIDS),
     Fault(
-        "keras_transformer/layers/batch_normalization.py",
-        "values if mask is None else values * real",
+        "keras_transformer/ops/statistics.py",
+        "values if real is None else real * values",
         "values",
         BATCHES,
     ),
     Fault("keras_transformer/layers/batch_normalization.py", "count > 0, 1", "count >= 0, 1", BATCHES),
     Fault("keras_transformer/layers/batch_normalization.py", "training and self.trainable", "training", BATCHES),
-    Fault(
-        "keras_transformer/layers/batch_normalization.py", "return sum_over_replicas(total)", "return total", REPLICAS
-    ),
+    Fault("keras_transformer/ops/statistics.py", "return sum_over_replicas(total)", "return total", REPLICAS),
     Fault(
         "keras_transformer/layers/grid_positional_encoding.py",
         "horizontal[None], shape",
