@@ -1,7 +1,8 @@
 """Heartbeats of the processes of a training run: a worker that hangs is found within a time limit, and named.
 
 Each worker sends a datagram a second to all others, by UDP at the port that its address in `TF_CONFIG` has for TCP. A
-worker is lost if it was heard before and then is not for the time limit, or if it makes no batch for so long.
+worker is lost if it was heard before and then is not for the time limit, or if it makes no batch for so long. Time in
+which the process that watches stood still itself does not count: it could hear nobody.
 """
 
 import atexit
@@ -44,6 +45,7 @@ class Heartbeats:
     ):
         self._addresses, self._index, self._seconds, self._period = addresses, index, seconds, period
         self._fail = fail or _exit
+        self._awake = 0.0  # Seconds; a clock that goes on by three periods at most while this process stands still.
         self._step, self._making = 0, None  # Since when a batch is being made, if one is.
         self._heard: dict[int, tuple[float, int, float]] = {}  # Of each worker: when, its update, seconds for a batch.
         self._ended = threading.Event()
@@ -60,7 +62,7 @@ class Heartbeats:
         examples = iter(examples)
         try:
             while True:
-                self._making = time.monotonic()
+                self._making = self._awake
                 try:
                     example = next(examples)
                 except StopIteration:
@@ -79,7 +81,7 @@ class Heartbeats:
 
     def lost(self) -> str | None:
         """Returns a message that names a lost worker; None if all are well."""
-        now, making = time.monotonic(), self._making
+        now, making = self._awake, self._making
         if making is not None and now - making > self._seconds:
             return self._message(self._index, f"has made no batch for {now - making:.0f} s", self._step)
         for index, (when, step, waited) in [*self._heard.items()]:
@@ -91,7 +93,7 @@ class Heartbeats:
 
     def silent(self) -> list[str]:
         """Returns the workers that have missed their latest heartbeats."""
-        limit = time.monotonic() - 3 * self._period
+        limit = self._awake - 3 * self._period
         missing = sorted(index for index, (when, *_) in [*self._heard.items()] if when < limit)
         return [f"worker {index} at {self._addresses[index]}" for index in missing]
 
@@ -103,7 +105,11 @@ class Heartbeats:
         )
 
     def _send(self):
+        before = time.monotonic()
         while not self._ended.wait(self._period):
+            now = time.monotonic()
+            self._awake += min(now - before, 3 * self._period)
+            before = now
             self._tell()
             if message := self.lost():
                 if self._making is not None:
@@ -114,7 +120,7 @@ class Heartbeats:
 
     def _tell(self, ended=False):
         making = self._making
-        waited = 0.0 if making is None else time.monotonic() - making
+        waited = 0.0 if making is None else self._awake - making
         content = json.dumps({"worker": self._index, "step": self._step, "waited": waited, "ended": ended}).encode()
         for index, address in enumerate(self._addresses):
             if index != self._index:
@@ -136,7 +142,7 @@ class Heartbeats:
             if content.get("ended"):
                 self._heard.pop(index, None)
             elif index in range(len(self._addresses)) and index != self._index:
-                self._heard[index] = time.monotonic(), step, waited
+                self._heard[index] = self._awake, step, waited
 
 
 _current: Heartbeats | None = None

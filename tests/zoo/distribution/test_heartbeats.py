@@ -1,10 +1,12 @@
 """Heartbeats: a worker that is silent or makes no batch is named; one that waits or has ended is not."""
 
 import contextlib
+import itertools
 import signal
 import socket
 import time
 import warnings
+from types import SimpleNamespace
 
 import pytest
 from mesh_checks import write_corpora
@@ -28,6 +30,14 @@ def workers(count=3):
             each.end()
 
 
+def until(condition, seconds=30.0):
+    """Waits until a condition holds; returns whether it does."""
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
 def test_workers_that_are_well_are_left_alone():
     with workers() as (found, failures, _):
         for step in range(30):
@@ -42,6 +52,19 @@ def test_workers_that_are_well_are_left_alone():
         assert failures == [[], [], []]
 
 
+def test_one_that_stood_still_itself_blames_nobody(monkeypatch):
+    still = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + still[0])
+    monkeypatch.setattr(heartbeats, "time", clock)
+    with workers() as (found, failures, _):
+        assert until(lambda: all(len(each._heard) == 2 for each in found))
+        examples = found[0].watched(itertools.repeat(1))
+        found[0]._making = found[0]._awake  # As while a batch is being made.
+        still[0] = 1000.0
+        time.sleep(LIMIT / 2)
+        assert failures == [[], [], []] and next(examples) == 1
+
+
 def test_a_silent_worker_is_named():
     with workers() as (found, failures, addresses):
         found[2].beat(7)
@@ -49,7 +72,7 @@ def test_a_silent_worker_is_named():
         assert failures == [[], [], []]
         found[2]._ended.set()  # Its thread stands still, without a farewell.
         found[2]._socket.close()
-        time.sleep(2 * LIMIT)
+        assert until(lambda: all(failures[:2]))
         for messages in failures[:2]:
             (message,) = messages
             assert message.startswith(f"Worker 2 at {addresses[2]} has not been heard for")
@@ -60,7 +83,7 @@ def test_a_worker_without_batches_is_named_by_all():
     with workers(2) as (found, failures, addresses):
 
         def slow():
-            time.sleep(2.5 * LIMIT)
+            assert until(lambda: all(failures))
             yield 1
 
         assert [*found[1].watched(slow())] == [1]
