@@ -90,7 +90,7 @@ def test_a_data_worker_that_hangs_is_waited_for_for_some_time(monkeypatch):
     served = stream([Client({3: "hangs"})], lines, patience=0.3, again=1000)
     began = time.monotonic()
     assert_same(served, expected(), 60)
-    assert 0.3 <= time.monotonic() - began < 5 and served.served == 2
+    assert 0.3 <= time.monotonic() - began < 30 and served.served == 2
     assert "it brought nothing for 0.3 s" in lines[0]
 
 

@@ -184,7 +184,7 @@ def test_log_that_is_no_terminal_gets_regular_lines(monkeypatch, capsys):
         bar.on_epoch_begin(0)
         bar.count(640)
         bar.on_train_batch_end(0, {"loss": 2.5})
-        time.sleep(0.2)
+        time.sleep(0.5)
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) >= 3 and all(line.startswith("step 301 of 1,400  loss 2.500  ") for line in lines[1:])
     written = []
