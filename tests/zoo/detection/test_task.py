@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from report_checks import check_outcomes, check_report
+from run_states import copied_at_evaluation
 
 import zoo
 from zoo.commands import checking
@@ -55,7 +56,8 @@ RECIPE = Recipe(
 @pytest.fixture(scope="module")
 def trained(folder, tmp_path_factory):
     path, lines = tmp_path_factory.mktemp("run") / "run", []
-    predictor = task.train(RECIPE, open_boxes(folder), open_boxes(folder), path, {"name": "x"}, log=lines.append)
+    with copied_at_evaluation(2, path, path.with_name("half")):
+        predictor = task.train(RECIPE, open_boxes(folder), open_boxes(folder), path, {"name": "x"}, log=lines.append)
     return predictor, path, lines
 
 
@@ -131,10 +133,8 @@ def test_examples_are_what_training_reads(trained, folder):
         np.testing.assert_array_equal(one, other)
 
 
-def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder, tmp_path, interrupt_evaluation):
-    arguments = RECIPE, open_boxes(folder), open_boxes(folder), tmp_path / "run"
-    with interrupt_evaluation(2, task):
-        task.train(*arguments, log=lambda text: None)
+def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder):
+    arguments = RECIPE, open_boxes(folder), open_boxes(folder), trained[1].with_name("half"), {"name": "x"}
     resumed = task.train(*arguments, log=lambda text: None)
     for one, other in zip(resumed.model.weights, trained[0].model.weights):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))

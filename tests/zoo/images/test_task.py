@@ -9,6 +9,7 @@ import keras
 import numpy as np
 import pytest
 from report_checks import check_outcomes, check_report
+from run_states import copied_at_evaluation
 
 import zoo
 from zoo.commands import checking
@@ -53,7 +54,8 @@ RECIPE = Recipe(
 @pytest.fixture(scope="module")
 def trained(folder, tmp_path_factory):
     path, lines = tmp_path_factory.mktemp("run") / "run", []
-    predictor = task.train(RECIPE, open_images(folder), open_images(folder), path, {"name": "x"}, log=lines.append)
+    with copied_at_evaluation(2, path, path.with_name("half")):
+        predictor = task.train(RECIPE, open_images(folder), open_images(folder), path, {"name": "x"}, log=lines.append)
     return predictor, path, lines
 
 
@@ -165,10 +167,8 @@ def test_chunks_change_nothing(trained, folder):
     assert sum(done) == 60 and done[0] == 7
 
 
-def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder, tmp_path, interrupt_evaluation):
-    arguments = RECIPE, open_images(folder), open_images(folder), tmp_path / "run"
-    with interrupt_evaluation(2, task):
-        task.train(*arguments, log=lambda text: None)
+def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder):
+    arguments = RECIPE, open_images(folder), open_images(folder), trained[1].with_name("half"), {"name": "x"}
     resumed = task.train(*arguments, log=lambda text: None)
     for one, other in zip(resumed.model.weights, trained[0].model.weights):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from language_recipe import RECIPE
 from report_checks import check_outcomes
+from run_states import copied_at_evaluation
 
 from zoo.language_modelling import task
 from zoo.language_modelling.__main__ import COMMANDS, main
@@ -40,12 +41,12 @@ def test_shorter_contexts_are_worse(single, documents):
 
 
 def test_a_run_resumes_to_the_bit(documents, tmp_path):
-    training = dataclasses.replace(RECIPE.training, steps=24, evaluate_every=4, cooldown_steps=0)
+    training = dataclasses.replace(RECIPE.training, steps=24, evaluate_every=8, cooldown_steps=0)
     recipe = dataclasses.replace(RECIPE, training=training, model=dataclasses.replace(RECIPE.model, dropout=0.1))
-    half = dataclasses.replace(recipe, training=dataclasses.replace(training, steps=16))
-    whole = task.train(recipe, documents.train, documents.dev, tmp_path / "whole", log=lambda text: None)
-    task.train(half, documents.train, documents.dev, tmp_path / "parts", log=lambda text: None)
-    resumed = task.train(recipe, documents.train, documents.dev, tmp_path / "parts", log=lambda text: None)
+    arguments = recipe, documents.train, documents.dev
+    with copied_at_evaluation(3, tmp_path / "whole", tmp_path / "parts"):
+        whole = task.train(*arguments, tmp_path / "whole", log=lambda text: None)
+    resumed = task.train(*arguments, tmp_path / "parts", log=lambda text: None)
     for one, other in zip(whole.model.variables, resumed.model.variables):
         np.testing.assert_array_equal(one, other)
 

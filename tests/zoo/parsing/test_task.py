@@ -11,6 +11,7 @@ pytest.importorskip("nltk", reason="nltk is not installed")
 from nltk.tree import Tree
 from random_trees import sentence
 from report_checks import check_outcomes, check_report
+from run_states import copied_at_evaluation
 
 import zoo
 from zoo.config import Recipe, SpanParserConfig, TrainingConfig
@@ -188,12 +189,11 @@ def test_span_scores_equal_probability_minus_threshold(trained):
 
 
 @pytest.mark.slow
-def test_interrupted_run_resumes(files, tmp_path, interrupt_evaluation):
+def test_interrupted_run_resumes(files, tmp_path):
     recipe = override(RECIPE, ["training.steps=8", "training.cooldown_steps=0", "training.evaluate_every=4"])
     readers = TreeReader(files.train), TreeReader(files.dev)
-    whole = task.train(recipe, *readers, tmp_path / "whole", log=lambda text: None)
-    with interrupt_evaluation(2, task):
-        task.train(recipe, *readers, tmp_path / "cut", log=lambda text: None)
+    with copied_at_evaluation(2, tmp_path / "whole", tmp_path / "cut"):
+        whole = task.train(recipe, *readers, tmp_path / "whole", log=lambda text: None)
     resumed = task.train(recipe, *readers, tmp_path / "cut", log=lambda text: None)
     for a, b in zip(whole.model.get_weights(), resumed.model.get_weights()):
         np.testing.assert_array_equal(a, b)

@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pytest
 from report_checks import check_outcomes, check_report
+from run_states import copied_at_evaluation
 
 import zoo
 from zoo.classification import task as classification
@@ -70,7 +71,8 @@ def quiet(text):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder = tmp_path_factory.mktemp("denoised") / "run"
-    denoiser = task.train(RECIPE, texts(400, 1), texts(40, 2), folder, {"name": "echoes"}, log=quiet)
+    with copied_at_evaluation(2, folder, folder.with_name("half")):
+        denoiser = task.train(RECIPE, texts(400, 1), texts(40, 2), folder, {"name": "echoes"}, log=quiet)
     return types.SimpleNamespace(denoiser=denoiser, folder=folder, checkpoint=str(folder / "checkpoint"))
 
 
@@ -148,11 +150,9 @@ def test_infilling_restores_and_starts_from_a_translator(tmp_path):
 
 
 @pytest.mark.slow
-def test_interrupted_run_resumes(trained, tmp_path, interrupt_evaluation):
+def test_interrupted_run_resumes(trained):
     """The weights are the same to the bit, as is the noise."""
-    arguments = RECIPE, texts(400, 1), texts(40, 2), tmp_path / "run"
-    with interrupt_evaluation(2, task):
-        task.train(*arguments, log=quiet)
+    arguments = RECIPE, texts(400, 1), texts(40, 2), trained.folder.with_name("half"), {"name": "echoes"}
     resumed = task.train(*arguments, log=quiet)
     for name, array in named_arrays(resumed.model).items():
         np.testing.assert_array_equal(array, named_arrays(trained.denoiser.model)[name], err_msg=name)

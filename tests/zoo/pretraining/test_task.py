@@ -7,6 +7,7 @@ import types
 import numpy as np
 import pytest
 from report_checks import check_report
+from run_states import copied_at_evaluation
 
 import zoo
 from zoo.classification import task as classification
@@ -49,7 +50,8 @@ def texts(count, seed):
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     folder, lines = tmp_path_factory.mktemp("pretrained") / "run", []
-    encoder = task.train(RECIPE, texts(400, 1), texts(60, 2), folder, {"name": "echoes"}, log=lines.append)
+    with copied_at_evaluation(2, folder, folder.with_name("half")):
+        encoder = task.train(RECIPE, texts(400, 1), texts(60, 2), folder, {"name": "echoes"}, log=lines.append)
     return types.SimpleNamespace(encoder=encoder, folder=folder, log=lines)
 
 
@@ -98,11 +100,9 @@ def test_command_embed_prints_vectors(trained, capsys):
 
 
 @pytest.mark.slow
-def test_interrupted_run_resumes(trained, tmp_path, interrupt_evaluation):
+def test_interrupted_run_resumes(trained):
     """The weights are the same, as are the masks."""
-    arguments = RECIPE, texts(400, 1), texts(60, 2), tmp_path / "run"
-    with interrupt_evaluation(2, task):
-        task.train(*arguments, log=lambda text: None)
+    arguments = RECIPE, texts(400, 1), texts(60, 2), trained.folder.with_name("half"), {"name": "echoes"}
     resumed = task.train(*arguments, log=lambda text: None)
     for name, array in named_arrays(resumed.model).items():
         np.testing.assert_array_equal(array, named_arrays(trained.encoder.model)[name], err_msg=name)

@@ -116,6 +116,7 @@ def test_files_that_may_be_incomplete_wait(tmp_path):
     assert names(opened(tmp_path)) == ["a.pb"]
 
 
+@pytest.mark.slow
 def test_tensorflow_uses_it(tmp_path):
     assert run(tmp_path) == "4.0 1"
     [path] = tmp_path.glob("xla/*/*.pb.*")
@@ -127,6 +128,7 @@ def test_tensorflow_uses_it(tmp_path):
     assert not [*tmp_path.glob("xla/process-*")]
 
 
+@pytest.mark.slow
 def test_child_processes_have_folders_of_their_own(tmp_path):
     """They inherit the flag, but not the folder of the process that began them."""
     parent = tmp_path / "xla" / f"process-{platform.node()}-1-abc"

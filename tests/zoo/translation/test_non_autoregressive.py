@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from run_states import copied_at_evaluation
 
 import zoo
 from zoo.config import NonAutoregressiveConfig
@@ -102,7 +103,7 @@ def test_sizes_and_weights_of_the_teacher_are_copied(translator, trained):
     assert all((own[name] == array).all() for name, array in given.items())
 
 
-def test_an_interrupted_run_resumes(trained, corpus, tmp_path, interrupt_evaluation):
+def test_an_interrupted_run_resumes(trained, corpus, tmp_path):
     options = {"steps": 4, "warmup_steps": 2, "cooldown_steps": 0, "evaluate_every": 2, "score": "loss"}
     recipe = parallel_recipe(trained, "fixed", **options)
 
@@ -111,9 +112,8 @@ def test_an_interrupted_run_resumes(trained, corpus, tmp_path, interrupt_evaluat
         task.train(recipe, corpus.train[:60], corpus.dev[:8], tmp_path / name, **given)
         return (tmp_path / name / "checkpoint" / "model.safetensors").read_bytes()
 
-    whole = run("whole")
-    with interrupt_evaluation(2, task):
-        run("resumed")
+    with copied_at_evaluation(2, tmp_path / "whole", tmp_path / "resumed"):
+        whole = run("whole")
     assert run("resumed") == whole
     fixed = zoo.load(tmp_path / "whole" / "checkpoint")
     assert fixed.beam_size == 1 and len(fixed.translate(["mano tek.", ""])) == 2
