@@ -120,6 +120,28 @@ class BoxAugmentConfig(CheckedConfig):
 
 
 @dataclass(frozen=True)
+class SoundAugmentConfig(CheckedConfig):
+    """How recordings are changed at random, anew in every epoch; see `zoo.corpora.changed_recordings`.
+
+    Args:
+        speed: Largest change of the speed, and with it of the pitch: with 0.1, between 10 % slower and 10 % faster (Ko
+            et al. 2015).
+        silence: Largest number of seconds of silence that come before and behind a recording, each.
+        noise: Share of the recordings to which noise is added, also to that silence: of a colour between white and
+            brown.
+        noise_ratio: Decibels by which a recording is at least above its noise; at most it is 40.
+    """
+
+    speed: float = rate(0.0)
+    silence: float = zero_or_more(0.0)
+    noise: float = share()
+    noise_ratio: float = checked(10.0, "be a number of decibels from -40 to 40", lambda value: -40 <= value <= 40)
+
+    def __bool__(self):
+        return any((self.speed, self.silence, self.noise))
+
+
+@dataclass(frozen=True)
 class DenoisingConfig(CheckedConfig):
     """Noise from which an encoder-decoder restores the text in pretraining; see `zoo.corpora.denoising`.
 
@@ -171,6 +193,7 @@ class TrainingConfig(CheckedConfig):
         augment: Shares of the pairs that are changed at random, for translation.
         image_augment: How images are changed at random.
         box_augment: How images with boxes are changed at random.
+        sound_augment: How recordings are changed at random.
         denoising: Noise from which an encoder-decoder restores texts, for pretraining.
         placeholders: Whether a translator reads and writes placeholders for addresses, telephone numbers and codes, so
             that they are never changed (`zoo.text.placeholders`). It learns that from those that `augment.copies` adds.
@@ -220,6 +243,7 @@ class TrainingConfig(CheckedConfig):
     augment: AugmentConfig = AugmentConfig()
     image_augment: ImageAugmentConfig = ImageAugmentConfig()
     box_augment: BoxAugmentConfig = BoxAugmentConfig()
+    sound_augment: SoundAugmentConfig = SoundAugmentConfig()
     denoising: DenoisingConfig = DenoisingConfig()
     placeholders: bool = False
     subword_dropout: float = rate(0.0)

@@ -7,6 +7,7 @@ CTC = "tests/decoding/test_ctc.py"
 READING = "tests/zoo/recognition/test_data.py"
 MODEL = "tests/zoo/models/test_speech_recognizer.py"
 TASK = "tests/zoo/recognition/test_task.py"
+CHANGES = "tests/zoo/corpora/test_changed_recordings.py"
 LOSS = "tests/training/test_ctc.py"
 
 SPEECH = [
@@ -56,4 +57,16 @@ SPEECH = [
     ),
     Fault("zoo/recognition/sound.py", "samples = samples.mean(1)", "samples = samples[:, 1]", READING),
     Fault("zoo/recognition/data.py", "(self.part is None or self.part(file.name))", "True", READING),
+    Fault("zoo/corpora/changed_recordings.py", "np.ceil(given / speeds)", "np.ceil(given * speeds)", CHANGES),
+    Fault("zoo/corpora/changed_recordings.py", "np.minimum(given, enough)", "0", CHANGES),
+    Fault("zoo/corpora/changed_recordings.py", "(*self._seeds, row)", "self._seeds", CHANGES),
+    Fault("zoo/corpora/changed_recordings.py", "10 ** (-ratio / 20)", "10 ** (-ratio / 10)", CHANGES),
+    Fault("zoo/corpora/changed_recordings.py", "(-exponent / 2)", "(-exponent)", CHANGES),
+    Fault(
+        "zoo/corpora/changed_recordings.py",
+        "np.clip(np.rint(changed), -(2**15), 2**15 - 1)",
+        "np.rint(changed)",
+        CHANGES,
+    ),
+    Fault("zoo/corpora/speech_rows.py", "append_rows(target, fill)", "target", CHANGES),
 ]

@@ -42,11 +42,19 @@ class SpeechRows(Corpus):
 
         `samples` int16 `[B, S]`; `num_samples` int32 `[B]`; `target` int32 `[B, T + 1]`: START_ID, ids and END_ID.
         """
-        target = np.pad(self.target.padded_with_end(rows, widths[1]), ((0, 0), (1, 0)), constant_values=START_ID)
-        samples = self.samples.padded(rows, widths[0] * self.samples_per_step).astype("int16")
-        count = (self.samples.offsets[rows + 1] - self.samples.offsets[rows]).astype("int32")
-        arrays = {"samples": samples, "num_samples": count, "target": target}
-        return {name: append_rows(array, fill) for name, array in arrays.items()}
+        return speech_batch(self, [self.samples.row(row) for row in rows], rows, widths, fill)
+
+
+def speech_batch(
+    corpus: SpeechRows, recordings: list[np.ndarray], rows: np.ndarray, widths: list[int], fill: int
+) -> dict[str, np.ndarray]:
+    """Returns what `SpeechRows.gather` does, of these recordings, int16 `[S]` each, with the texts of the rows."""
+    target = np.pad(corpus.target.padded_with_end(rows, widths[1]), ((0, 0), (1, 0)), constant_values=START_ID)
+    samples = np.zeros((len(rows) + fill, widths[0] * corpus.samples_per_step), "int16")
+    for row, recording in zip(samples, recordings):
+        row[: len(recording)] = recording
+    count = append_rows(np.array([*map(len, recordings)], "int32"), fill)
+    return {"samples": samples, "num_samples": count, "target": append_rows(target, fill)}
 
 
 def store_samples(recordings: typing.Iterable[np.ndarray], path: pathlib.Path) -> TokenRows:

@@ -17,6 +17,7 @@ from zoo.text.checks import numbers_of
 from zoo.training.tasks import Evaluation, Task, TrainingData
 
 _TEXT = "lowercase", "case_markup", "split_digits", "pieces", "subword_dropout", "token_dropout"
+_NOISE = "augment", "placeholders", "denoising", "image_augment", "sound_augment"
 _ENCODER = "frozen_layers", "layer_decay", "lora_rank", "r_drop"
 
 
@@ -28,7 +29,7 @@ class ObjectDetection(Task):
 
     predictor_class = ObjectDetector
     scores = {"ap50": "AP50", "ap": "AP", "exact_sets": "exact sets"}
-    unused = ("augment", "placeholders", "denoising", "image_augment", "label_smoothing", *_TEXT, *_ENCODER)
+    unused = (*_NOISE, "label_smoothing", *_TEXT, *_ENCODER)
 
     def check(self, recipe, initial):
         super().check(recipe, initial)

@@ -28,7 +28,7 @@ class ImageClassification(Task):
 
     predictor_class = ImagePredictor
     scores = {"accuracy": "accuracy", "macro_f1": "macro F1", "loss": "loss"}
-    unused = ("augment", "placeholders", "denoising", "box_augment", *_TEXT, *_ENCODER)
+    unused = ("augment", "placeholders", "denoising", "box_augment", "sound_augment", *_TEXT, *_ENCODER)
 
     def read(self, recipe, train, dev, log):
         size = recipe.model.image_size

@@ -18,7 +18,7 @@ from zoo.serving.predictor import Predictor
 from zoo.storage.checkpoints import Checkpoint
 from zoo.training import fine_tuning
 from zoo.training.scores import SEED, bootstrap_scores
-from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
+from zoo.training.tasks import NOT_TEXT, Evaluation, Task, TrainingData
 
 _SENTINELS = 100  # As in T5.
 _FREQUENT = 10  # Masked places of a piece that a report counts.
@@ -95,7 +95,7 @@ class Denoising(Pretraining):
 
     predictor_class = Denoiser
     scores = {"loss": "loss"}
-    unused = ("augment", "placeholders", *IMAGES, "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
+    unused = ("augment", "placeholders", *NOT_TEXT, "token_dropout", "frozen_layers", "layer_decay", "lora_rank")
 
     def check(self, recipe, initial):
         super().check(recipe, initial)

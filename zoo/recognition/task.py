@@ -7,6 +7,7 @@ import shutil
 import numpy as np
 
 from zoo.config import END_ID
+from zoo.corpora.changed_recordings import ChangedRecordings
 from zoo.corpora.inspection import inspect_reader
 from zoo.corpora.speech_rows import SpeechRows, store_samples
 from zoo.corpora.token_rows import TokenRows
@@ -14,9 +15,9 @@ from zoo.recognition.loss import CTCAndTokenCrossEntropy
 from zoo.recognition.metrics import error_rates
 from zoo.recognition.predictor import SpeechTranscriber
 from zoo.reports.outcomes import Outcomes, Shown
-from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
+from zoo.training.tasks import Evaluation, Task, TrainingData
 
-_UNUSED = "augment", "placeholders", "denoising", *IMAGES, "subword_dropout", "token_dropout"
+_UNUSED = "augment", "placeholders", "denoising", "image_augment", "box_augment", "subword_dropout", "token_dropout"
 _ENCODER = "frozen_layers", "layer_decay", "lora_rank", "r_drop"
 
 
@@ -83,6 +84,10 @@ class Recognition(Task):
         if not rows:
             raise ValueError("The training corpus must have recordings. Received: none that can be used.")
         return SpeechRows(samples, TokenRows.of(rows), per_step)
+
+    def with_noise(self, corpus, run):
+        changes = run.settings.sound_augment
+        return ChangedRecordings(corpus, changes, run.settings.seed, run.config.sampling_rate) if changes else corpus
 
     def make_loss(self, run, pad_label):
         return CTCAndTokenCrossEntropy(run.config.ctc_weight, END_ID, run.settings.label_smoothing, pad_label)

@@ -18,7 +18,7 @@ from zoo.extras import require
 
 ADDRESSES = "KERAS_TRANSFORMER_DATA_WORKERS"
 CHANGES = (
-    *("seed", "max_tokens", "augment", "image_augment", "box_augment", "denoising"),
+    *("seed", "max_tokens", "augment", "image_augment", "box_augment", "sound_augment", "denoising"),
     *("placeholders", "subword_dropout", "token_dropout"),
 )
 """Settings of training that batches depend on, beside the corpus and the vocabulary."""

@@ -41,8 +41,8 @@ from zoo.training.runs import (
 )
 from zoo.training.scores import Score
 
-IMAGES = "image_augment", "box_augment"
-"""The fields of `TrainingConfig` that have no effect in tasks without images."""
+NOT_TEXT = "image_augment", "box_augment", "sound_augment"
+"""The fields of `TrainingConfig` that have no effect in tasks on texts."""
 
 
 class Evaluation(NamedTuple):
@@ -71,7 +71,7 @@ class Task:
 
     predictor_class: type[Predictor]
     scores: Mapping[str, str]
-    unused: tuple[str, ...] = ("augment", "placeholders", "denoising", *IMAGES)
+    unused: tuple[str, ...] = ("augment", "placeholders", "denoising", *NOT_TEXT)
     dev_options: Mapping[str, Any] = {}
 
     def read(self, recipe: Recipe, train: Any, dev: Any, log: Log) -> TrainingData:

@@ -22,7 +22,7 @@ from zoo.text.known_words import merge_words, most_frequent_words
 from zoo.training import fine_tuning
 from zoo.training.digests import check_corpus
 from zoo.training.runs import check_settings
-from zoo.training.tasks import IMAGES, Evaluation, Task, TrainingData
+from zoo.training.tasks import NOT_TEXT, Evaluation, Task, TrainingData
 from zoo.translation.data import PairReader
 from zoo.translation.length_loss import LengthAndTokenCrossEntropy
 from zoo.translation.metrics import bleu, chrf, sentence_chrf
@@ -43,7 +43,7 @@ class Translation(Task):
 
     predictor_class = Translator
     scores = {"bleu": "BLEU", "loss": "loss"}
-    unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank", "denoising", *IMAGES)
+    unused = ("lowercase", "token_dropout", "frozen_layers", "layer_decay", "lora_rank", "denoising", *NOT_TEXT)
 
     def check(self, recipe, initial):
         super().check(recipe, initial)

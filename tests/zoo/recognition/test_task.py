@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import types
 
 import keras
 import numpy as np
@@ -12,12 +13,13 @@ from run_states import copied_at_evaluation
 
 import zoo
 from zoo.config import Recipe
+from zoo.corpora.changed_recordings import ChangedRecordings
 from zoo.recognition import task
 from zoo.recognition.__main__ import main
 from zoo.recognition.data import open_recordings
 from zoo.recognition.predictor import SpeechTranscriber
 from zoo.speech_config import SpeechConfig
-from zoo.training_config import TrainingConfig
+from zoo.training_config import SoundAugmentConfig, TrainingConfig
 
 pytest.importorskip("jiwer", reason="jiwer is not installed")
 
@@ -39,11 +41,11 @@ RECIPE = Recipe(
     MODEL,
     TrainingConfig(
         batch_tokens=160,
-        steps=140,
+        steps=160,
         warmup_steps=20,
-        cooldown_steps=80,
+        cooldown_steps=100,
         peak_learning_rate=5e-3,
-        evaluate_every=70,
+        evaluate_every=80,
         average=1,
         score="wer",
         pieces="characters",
@@ -69,7 +71,7 @@ def test_training_learns_and_the_checkpoint_is_the_same(trained, folder):
     assert rate["metric"] == "word error rate" and rate["value"] < 40 and rate["ctc_weight"] == 0.8
     assert any("80 recordings (0 minutes) from 80 entries" in line for line in lines)
     log = [json.loads(line) for line in (path / "checkpoint" / "log.jsonl").read_text("utf-8").splitlines()]
-    assert [line["step"] for line in log] == [70, 140] and log[-1]["dev_wer"] < log[0]["dev_wer"]
+    assert [line["step"] for line in log] == [80, 160] and log[-1]["dev_loss"] < log[0]["dev_loss"]
     files = sorted(folder.glob("*.wav"))[:20]
     loaded = zoo.load(path)
     assert isinstance(loaded, SpeechTranscriber) and loaded.transcribe(files) == predictor.transcribe(files)
@@ -87,6 +89,13 @@ def test_an_interrupted_run_ends_with_the_same_weights(trained, folder):
     for one, other in zip(predictor.model.weights, resumed.model.weights):
         if "seed" not in one.path:
             np.testing.assert_array_equal(*map(keras.ops.convert_to_numpy, (one, other)))
+
+
+def test_recordings_are_changed_as_the_recipe_says(folder):
+    for changes in (SoundAugmentConfig(), SoundAugmentConfig(noise=0.5)):
+        run = types.SimpleNamespace(settings=dataclasses.replace(RECIPE.training, sound_augment=changes), config=MODEL)
+        rows = task.Recognition().with_noise("rows", run)
+        assert rows == ("rows" if not changes else ChangedRecordings("rows", changes, 1, tones.RATE))
 
 
 def test_recordings_do_not_depend_on_the_batch(trained, folder):
