@@ -166,15 +166,15 @@ PHRASES = {("vielen", "Dank"): 0.48, ("danke", "schön"): 0.42, ("vielen", "sch�
 VOCABULARY = ["", "<mask>", "vielen", "Dank", "danke", "schön"]
 
 
-def phrase_model(ids, positions):
-    """Returns the logits `[1, M, 6]` of the tokens at some positions, given those that are not masked."""
-    (seen,), (places,) = ops.convert_to_numpy(ids), ops.convert_to_numpy(positions)
-    probabilities = np.full((1, len(places), len(VOCABULARY)), 1e-9, "float32")
+def phrase_model(ids, places):
+    """Returns the logits `[M, 6]` of the tokens at some places, given those that are not masked."""
+    (seen,), places = ops.convert_to_numpy(ids), ops.convert_to_numpy(places)
+    probabilities = np.full((len(places), len(VOCABULARY)), 1e-9, "float32")
     for row, place in enumerate(places):
         for words, probability in PHRASES.items():
             other = VOCABULARY.index(words[1 - place])
             if seen[1 - place] in (VOCABULARY.index("<mask>"), other):
-                probabilities[0, row, VOCABULARY.index(words[place])] += probability
+                probabilities[row, VOCABULARY.index(words[place])] += probability
     return ops.convert_to_tensor(np.log(probabilities))
 
 

@@ -27,10 +27,11 @@ def mask_predict(
 
     Iteration t = 0 predicts all N tokens, and each further one of the T masks the n_t tokens of the lowest probability
     and predicts them again, given the others.
-    Axes: R rows, L tokens, M masked tokens, V vocabulary.
+    Axes: R rows, L tokens, M masked tokens of all rows, V vocabulary.
 
     Args:
-        step: `step(token_ids [R, L], positions [R, M]) -> logits [R, M, V]`, the logits at some positions.
+        step: `step(token_ids [R, L], places [M]) -> logits [M, V]`, the logits at some places of the rows, counted from
+            0 to R * L - 1, row after row. Where programs are compiled for known widths, these are all places.
         lengths: Integers `[R]`, the tokens N of each row.
         iterations: Number T of predictions.
         mask_id: Token that stands for what is to be predicted. Never predicted.
@@ -69,12 +70,9 @@ def mask_predict(
         order = ops.cast(ops.argsort(ops.where(real, keys, _LAST), axis=1), "int32")
         rank = ops.cast(ops.argsort(order, axis=1), "int32")
         masked = rank < counts[:, None]
-        most = width if isinstance(width, int) else ops.maximum(ops.max(counts, initial=1), 1)
-        logits = step(ops.where(masked, mask_id, ids), order[:, :most])
-        found, values = _best(logits, ruled_out)
-        place = ops.minimum(rank, most - 1)
-        ids = ops.where(masked, ops.take_along_axis(found, place, axis=1), ids)
-        return index + 1, ids, ops.where(masked, ops.take_along_axis(values, place, axis=1), log_probs)
+        places, spread = _places(masked, all_places=isinstance(width, int))
+        found, values = _best(step(ops.where(masked, mask_id, ids), places), ruled_out)
+        return index + 1, ops.where(masked, spread(found), ids), ops.where(masked, spread(values), log_probs)
 
     ids = ops.where(real, mask_id, pad_id)
     start = ops.convert_to_tensor(0, "int32"), ids, ops.zeros_like(ids, "float32")
@@ -83,15 +81,26 @@ def mask_predict(
     return ops.where(kept, ids, pad_id), ops.where(kept, log_probs, 0.0)
 
 
+def _places(masked, all_places):
+    """Returns the places `[M]` of masked tokens `[R, L]`, and a function that spreads values at them to `[R, L]`."""
+    shape, flat = ops.shape(masked), ops.reshape(masked, (-1,))
+    if all_places:
+        return ops.arange(shape[0] * shape[1], dtype="int32"), lambda values: ops.reshape(values, shape)
+    ranks = ops.maximum(ops.cumsum(ops.cast(flat, "int32")) - 1, 0)
+
+    def spread(values):  # There may be none.
+        return ops.reshape(ops.take(ops.pad(values, [(0, 1)]), ranks, axis=0), shape)
+
+    return ops.cast(ops.nonzero(flat)[0], "int32"), spread
+
+
 def _best(logits, ruled_out):
-    """Returns the most probable tokens `[R, M]` outside of `ruled_out`, and their log-probabilities."""
-    if len(logits.shape) != 3 or logits.shape[-1] is None or logits.shape[-1] <= max(ruled_out):
+    """Returns the most probable tokens `[M]` outside of `ruled_out`, and their log-probabilities."""
+    if len(logits.shape) != 2 or logits.shape[-1] is None or logits.shape[-1] <= max(ruled_out):
         raise ValueError(
-            f"`step` must return logits [rows, positions, V] with a V above {max(ruled_out)}. "
+            f"`step` must return logits [places, V] with a V above {max(ruled_out)}. "
             f"Received: logits.shape={tuple(logits.shape)}. Check that tokenizer and model have the same vocabulary."
         )
-    flat = ops.cast(ops.reshape(logits, (-1, logits.shape[-1])), "float32")
-    log_probs, token_ids = candidates.best_tokens(flat, candidates.log_normalizer(flat), 1, ruled_out)
-    best = ops.cast(ops.argmax(log_probs, axis=-1), "int32")
-    shape = ops.shape(logits)[:2]
-    return ops.reshape(candidates.pick(token_ids, best), shape), ops.reshape(ops.max(log_probs, axis=-1), shape)
+    logits = ops.cast(logits, "float32")
+    log_probs, token_ids = candidates.best_tokens(logits, candidates.log_normalizer(logits), 1, ruled_out)
+    return candidates.pick(token_ids, ops.cast(ops.argmax(log_probs, axis=-1), "int32")), ops.max(log_probs, axis=-1)

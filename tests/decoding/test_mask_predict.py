@@ -1,5 +1,6 @@
 """Mask-predict against a loop over single tokens."""
 
+import keras
 import numpy as np
 import pytest
 from keras import ops
@@ -19,11 +20,11 @@ def step_of(logits):
 
     rows = ops.convert_to_tensor(logits.reshape(-1, VOCABULARY))
 
-    def step(ids, positions):
-        first = VOCABULARY * np.arange(WIDTH, dtype="int32")[: ids.shape[1]]
+    def step(ids, places):
+        first = VOCABULARY * ops.arange(ops.shape(ids)[1], dtype="int32")
         before = ops.take(rows, first + ops.roll(ids, 1, axis=1), axis=0)
         after = ops.flip(ops.take(rows, first + ops.roll(ids, -1, axis=1), axis=0), axis=-1)
-        return ops.take_along_axis(before + 0.5 * after, positions[..., None], axis=1)
+        return ops.take(ops.reshape(before + 0.5 * after, (-1, VOCABULARY)), places, axis=0)
 
     return step
 
@@ -65,6 +66,28 @@ def test_equals_a_loop_over_tokens(iterations, end):
             np.testing.assert_allclose(ops.convert_to_numpy(values)[row], scores, atol=2e-5)
             changed += iterations > 1 and [*expected] != [*reference(logits, length, 1, end, never)[0]]
     assert changed > 2 or iterations == 1  # Later iterations matter.
+
+
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="widths that are known at run time only")
+@pytest.mark.parametrize("lengths", [[11, 1, 7, 4, 11, 9], [1, 2, 1], [3]])
+def test_graphs_ask_for_masked_places_only(lengths):
+    import tensorflow as tf
+
+    asked, step = tf.Variable(0), step_of(table(1))
+
+    def counted(ids, places):
+        asked.assign_add(tf.size(places))
+        return step(ids, places)
+
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.int32)])
+    def search(lengths):
+        return mask_predict(counted, lengths=lengths, max_length=tf.reduce_max(lengths), iterations=4, mask_id=MASK)
+
+    found = search(tf.constant(lengths))
+    expected = mask_predict(step, lengths=lengths, max_length=max(lengths), iterations=4, mask_id=MASK)
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert int(asked) == sum(n * (4 - t) // 4 for n in lengths for t in range(4))
 
 
 def test_ends_at_the_first_end():

@@ -4,6 +4,8 @@ import keras
 from keras import ops
 
 from keras_transformer.ops import masks
+from keras_transformer.ops.gather import gather
+from keras_transformer.ops.sizes import flattened
 from zoo.config import PAD_ID, NonAutoregressiveConfig
 from zoo.models.class_padding import pad_classes
 from zoo.models.seq2seq import EncoderDecoder
@@ -85,8 +87,8 @@ class NonAutoregressive(EncoderDecoder):
         output_kernel = self.output_table.output_kernel()
         cache = self.decoder.init_cache(memory, None)
 
-        def step(token_ids, positions):
+        def step(token_ids, places):
             x = self.decode(token_ids, None, memory_mask, cache)
-            return self.logits(ops.take_along_axis(x, positions[..., None], axis=1), output_kernel)
+            return self.logits(gather(flattened(x), places), output_kernel)
 
         return step
