@@ -14,6 +14,13 @@ VIT = "tests/zoo/conversion/test_from_vit.py"
 FORMATS = "tests/zoo/conversion/test_export_formats.py"
 
 IMAGES = [
+    Fault("zoo/images/predictor.py", "ops.flip(images, axis=2)", "ops.flip(images, axis=1)", TASK),
+    Fault(
+        "zoo/images/predictor.py",
+        "self._mirrored = bool(value)\n        self._compiled.clear()",
+        "self._mirrored = value",
+        TASK,
+    ),
     Fault("zoo/models/image_encoder.py", "alone or", "True or", "tests/zoo/models/test_image_classifier.py"),
     Fault("zoo/corpora/stacked_images.py", "np.ascontiguousarray(image)", "image.T.copy()", STACKED),
     Fault("zoo/corpora/stacked_images.py", "if image.shape != shape or", "if", STACKED),

@@ -1,5 +1,6 @@
 """Command line: `python -m zoo.images train | evaluate | classify | export`."""
 
+import argparse
 import sys
 
 import rich.console
@@ -44,10 +45,17 @@ class ImageCommands(TaskCommands):
             require("Drawing", "matplotlib")
             check_writable(options.picture)
 
+    def load_one(self, name, options):
+        predictor = super().load_one(name, options)
+        if getattr(options, "mirrored", None) is not None:
+            predictor.mirrored = options.mirrored
+        return predictor
+
     def add_texts(self, command):
         command.add_argument("files", nargs="+", help="images")
 
     def add_evaluate(self, command):
+        _add_mirrored(command)
         command.add_argument("--picture", help="file for a picture of the confusion matrix, such as confusion.png")
 
     def print_details(self, predictor, evaluation, options):
@@ -63,7 +71,11 @@ class ImageCommands(TaskCommands):
         if options.picture:
             draw_confusion(matrix, predictor.labels, options.picture)
 
+    def add_export(self, command):
+        _add_mirrored(command)
+
     def add_predict(self, command):
+        _add_mirrored(command)
         text = "file for a picture of the first 16 images, and of where the model looks; such as attention.png"
         command.add_argument("--picture", help=text)
 
@@ -82,6 +94,11 @@ class ImageCommands(TaskCommands):
 
             draw_rollout(predictor, answers.readable[:16], options.picture)
         return answers.status()
+
+
+def _add_mirrored(command):
+    text = "average over each image and its mirror image, at twice the time; as the checkpoint does by default"
+    command.add_argument("--mirrored", action=argparse.BooleanOptionalAction, help=text)
 
 
 COMMANDS = ImageCommands()

@@ -88,6 +88,28 @@ def test_the_temperature_divides_the_logits(trained, folder):
     assert np.abs(found - before).max() > 1e-3
 
 
+def test_mirrored_logits_are_means_of_both_sides(trained, folder, tmp_path, capsys):
+    """An image and its mirror image then have the same probabilities. The setting is saved."""
+    predictor, files = zoo.load(trained[1]), sorted(folder.rglob("*.png"))[:9]
+    images = predictor.rows(files)
+    plain = predictor.probabilities(images)
+    both = [np.asarray(predictor.model({"images": each}), "float64") for each in (images, images[:, :, ::-1])]
+    powers = np.exp((both[0] + both[1]) / 2 / predictor.temperature)
+    predictor.mirrored = True
+    found = predictor.probabilities(images)
+    np.testing.assert_allclose(found, powers / powers.sum(1, keepdims=True), atol=1e-5)
+    np.testing.assert_allclose(predictor.probabilities(images[:, :, ::-1]), found, atol=1e-5)
+    assert np.abs(found - plain).max() > 1e-4
+    predictor.save(tmp_path / "mirrored")
+    assert zoo.load(tmp_path / "mirrored").mirrored
+    arguments = ["classify", "--checkpoint", str(tmp_path / "mirrored"), str(files[0])]
+    for option, expected in (([], found), (["--no-mirrored"], plain)):
+        assert main([*arguments, *option]) == 0
+        assert capsys.readouterr().out.split("\t")[2].strip() == f"{expected[0].max():.4f}"
+    with pytest.raises(ValueError, match="`mirrored` must be True or False. Received: mirrored='yes'"):
+        predictor.mirrored = "yes"
+
+
 def test_images_are_paths_bytes_or_arrays(trained, folder):
     predictor, path = trained[0], folder / "red" / "03.png"
     array = [*open_images(folder)][43].image
@@ -260,16 +282,18 @@ def test_exported_models_classify_as_in_python(trained, folder, tmp_path):
     from PIL import Image
 
     arguments = ["--checkpoint", str(trained[1] / "checkpoint"), "--output", str(tmp_path / "model")]
-    assert main(["export", *arguments, "--max-bytes", "5000"]) == 0
+    assert main(["export", *arguments, "--max-bytes", "5000", "--mirrored"]) == 0
+    predictor = zoo.load(trained[1])
+    predictor.mirrored = True
     serve = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
     files = [path.read_bytes() for path in sorted(folder.rglob("*.png"))]
     for kind, size in (("jpeg", (12, 12)), ("png", (30, 12)), ("gif", (24, 50)), ("bmp", (13, 12))):
         Image.open(folder / "red" / "01.png").resize(size).save(tmp_path / f"x.{kind}")
         files.append((tmp_path / f"x.{kind}").read_bytes())
     found = serve(image=tf.constant(files))
-    np.testing.assert_allclose(found["probabilities"], trained[0].probabilities(files), atol=0.05)
+    np.testing.assert_allclose(found["probabilities"], predictor.probabilities(files), atol=0.05)
     assert [label.decode() for label in found["labels"].numpy()][:60] == [
-        label for label, _ in trained[0].classify(files[:60])
+        label for label, _ in predictor.classify(files[:60])
     ]
     assert serve(image=tf.constant([], tf.string))["probabilities"].shape == (0, 3)
     for wrong in (b"no image", b"x" * 6000):
