@@ -92,6 +92,7 @@ def test_convert_writes_a_checkpoint_that_answers_alike(folder, tmp_path, capsys
     assert zoo.load(folder / "one").translate(TEXTS) == load_marian(folder / "one").translate(TEXTS)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="SavedModels are for TensorFlow")
 def test_exports_from_text_to_text(folder, tmp_path):
     """`export` itself compares the translations of test inputs."""

@@ -173,6 +173,7 @@ def test_impossible_exports_are_refused(trained, tmp_path):
     assert os.listdir(tmp_path) == ["there"] and os.listdir(tmp_path / "there") == ["thesis.txt"]
 
 
+@pytest.mark.slow
 def test_placeholders_are_used_as_by_the_translator(trained, tmp_path):
     translator = copy.copy(trained.translator)
     translator.placeholders = True
