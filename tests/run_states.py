@@ -28,3 +28,9 @@ def copied_at_evaluation(number: int, folder: Path, copy: Path):
         patch.setattr(Trainer, "save_and_evaluate", copy_and_evaluate)
         yield
     assert copy.exists(), f"no evaluation {number} of {folder}"
+
+
+def was_resumed(copy: Path, folder: Path) -> bool:
+    """Returns whether a run continued from a copy: its first evaluation has the measured speed of the whole run."""
+    first, other = ((path / "checkpoint" / "log.jsonl").read_text("utf-8").splitlines()[0] for path in (copy, folder))
+    return first == other

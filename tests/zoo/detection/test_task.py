@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from report_checks import check_outcomes, check_report
-from run_states import copied_at_evaluation
+from run_states import copied_at_evaluation, was_resumed
 
 import zoo
 from zoo.commands import checking
@@ -136,6 +136,7 @@ def test_examples_are_what_training_reads(trained, folder):
 def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder):
     arguments = RECIPE, open_boxes(folder), open_boxes(folder), trained[1].with_name("half"), {"name": "x"}
     resumed = task.train(*arguments, log=lambda text: None)
+    assert was_resumed(arguments[3], trained[1])
     for one, other in zip(resumed.model.weights, trained[0].model.weights):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 

@@ -9,7 +9,7 @@ import keras
 import numpy as np
 import pytest
 from report_checks import check_outcomes, check_report
-from run_states import copied_at_evaluation
+from run_states import copied_at_evaluation, was_resumed
 
 import zoo
 from zoo.commands import checking
@@ -114,9 +114,8 @@ def test_images_are_paths_bytes_or_arrays(trained, folder):
     predictor, path = trained[0], folder / "red" / "03.png"
     array = [*open_images(folder)][43].image
     np.testing.assert_array_equal(*[predictor.probabilities([image]) for image in (path, array)])
-    np.testing.assert_array_equal(
-        predictor.probabilities([path.read_bytes(), str(path)]), predictor.probabilities([array] * 2)
-    )
+    expected = predictor.probabilities([array] * 2)
+    np.testing.assert_array_equal(predictor.probabilities([path.read_bytes(), str(path)]), expected)
     assert predictor.classify([]) == [] and predictor.probabilities([]).shape == (0, 3)
     large = np.repeat(np.repeat(array, 3, 0), 3, 1)
     assert predictor.probabilities([large]).argmax() == predictor.probabilities([array]).argmax()
@@ -192,6 +191,7 @@ def test_chunks_change_nothing(trained, folder):
 def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder):
     arguments = RECIPE, open_images(folder), open_images(folder), trained[1].with_name("half"), {"name": "x"}
     resumed = task.train(*arguments, log=lambda text: None)
+    assert was_resumed(arguments[3], trained[1])
     for one, other in zip(resumed.model.weights, trained[0].model.weights):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
@@ -292,9 +292,8 @@ def test_exported_models_classify_as_in_python(trained, folder, tmp_path):
         files.append((tmp_path / f"x.{kind}").read_bytes())
     found = serve(image=tf.constant(files))
     np.testing.assert_allclose(found["probabilities"], predictor.probabilities(files), atol=0.05)
-    assert [label.decode() for label in found["labels"].numpy()][:60] == [
-        label for label, _ in predictor.classify(files[:60])
-    ]
+    expected = [label for label, _ in predictor.classify(files[:60])]
+    assert [label.decode() for label in found["labels"].numpy()][:60] == expected
     assert serve(image=tf.constant([], tf.string))["probabilities"].shape == (0, 3)
     for wrong in (b"no image", b"x" * 6000):
         with pytest.raises(tf.errors.InvalidArgumentError):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from language_recipe import RECIPE
 from report_checks import check_outcomes
-from run_states import copied_at_evaluation
+from run_states import copied_at_evaluation, was_resumed
 
 from zoo.language_modelling import task
 from zoo.language_modelling.__main__ import COMMANDS, main
@@ -47,6 +47,7 @@ def test_a_run_resumes_to_the_bit(documents, tmp_path):
     with copied_at_evaluation(3, tmp_path / "whole", tmp_path / "parts"):
         whole = task.train(*arguments, tmp_path / "whole", log=lambda text: None)
     resumed = task.train(*arguments, tmp_path / "parts", log=lambda text: None)
+    assert was_resumed(tmp_path / "parts", tmp_path / "whole")
     for one, other in zip(whole.model.variables, resumed.model.variables):
         np.testing.assert_array_equal(one, other)
 

@@ -11,7 +11,7 @@ pytest.importorskip("nltk", reason="nltk is not installed")
 from nltk.tree import Tree
 from random_trees import sentence
 from report_checks import check_outcomes, check_report
-from run_states import copied_at_evaluation
+from run_states import copied_at_evaluation, was_resumed
 
 import zoo
 from zoo.config import Recipe, SpanParserConfig, TrainingConfig
@@ -195,6 +195,7 @@ def test_interrupted_run_resumes(files, tmp_path):
     with copied_at_evaluation(2, tmp_path / "whole", tmp_path / "cut"):
         whole = task.train(recipe, *readers, tmp_path / "whole", log=lambda text: None)
     resumed = task.train(recipe, *readers, tmp_path / "cut", log=lambda text: None)
+    assert was_resumed(tmp_path / "cut", tmp_path / "whole")
     for a, b in zip(whole.model.get_weights(), resumed.model.get_weights()):
         np.testing.assert_array_equal(a, b)
 

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 from report_checks import check_outcomes, check_report
-from run_states import copied_at_evaluation
+from run_states import copied_at_evaluation, was_resumed
 
 import zoo
 from zoo.classification import task as classification
@@ -154,6 +154,7 @@ def test_interrupted_run_resumes(trained):
     """The weights are the same to the bit, as is the noise."""
     arguments = RECIPE, texts(400, 1), texts(40, 2), trained.folder.with_name("half"), {"name": "echoes"}
     resumed = task.train(*arguments, log=quiet)
+    assert was_resumed(arguments[3], trained.folder)
     for name, array in named_arrays(resumed.model).items():
         np.testing.assert_array_equal(array, named_arrays(trained.denoiser.model)[name], err_msg=name)
 

@@ -7,7 +7,7 @@ import types
 import numpy as np
 import pytest
 from report_checks import check_report
-from run_states import copied_at_evaluation
+from run_states import copied_at_evaluation, was_resumed
 
 import zoo
 from zoo.classification import task as classification
@@ -104,6 +104,7 @@ def test_interrupted_run_resumes(trained):
     """The weights are the same, as are the masks."""
     arguments = RECIPE, texts(400, 1), texts(60, 2), trained.folder.with_name("half"), {"name": "echoes"}
     resumed = task.train(*arguments, log=lambda text: None)
+    assert was_resumed(arguments[3], trained.folder)
     for name, array in named_arrays(resumed.model).items():
         np.testing.assert_array_equal(array, named_arrays(trained.encoder.model)[name], err_msg=name)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tones
 from report_checks import check_outcomes, check_report
-from run_states import copied_at_evaluation
+from run_states import copied_at_evaluation, was_resumed
 
 import zoo
 from zoo.config import Recipe
@@ -86,6 +86,7 @@ def test_an_interrupted_run_ends_with_the_same_weights(trained, folder):
     predictor, path, _ = trained
     half = path.with_name("half")
     resumed = task.train(RECIPE, corpus(folder), corpus(folder), half, {"name": "x"}, log=lambda text: None)
+    assert was_resumed(half, path)
     for one, other in zip(predictor.model.weights, resumed.model.weights):
         if "seed" not in one.path:
             np.testing.assert_array_equal(*map(keras.ops.convert_to_numpy, (one, other)))

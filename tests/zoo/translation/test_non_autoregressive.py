@@ -7,7 +7,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
-from run_states import copied_at_evaluation
+from run_states import copied_at_evaluation, was_resumed
 
 import zoo
 from zoo.config import NonAutoregressiveConfig
@@ -114,7 +114,7 @@ def test_an_interrupted_run_resumes(trained, corpus, tmp_path):
 
     with copied_at_evaluation(2, tmp_path / "whole", tmp_path / "resumed"):
         whole = run("whole")
-    assert run("resumed") == whole
+    assert run("resumed") == whole and was_resumed(tmp_path / "resumed", tmp_path / "whole")
     fixed = zoo.load(tmp_path / "whole" / "checkpoint")
     assert fixed.beam_size == 1 and len(fixed.translate(["mano tek.", ""])) == 2
     with pytest.raises(ValueError, match="at most 1, the number of lengths"):
