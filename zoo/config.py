@@ -122,14 +122,21 @@ class NonAutoregressiveConfig(ModelConfig):
 
     Args:
         lengths: "predicted": the number of tokens is predicted from the source, as the difference to that of the
-            source; "fixed": the output always has `max_length` positions, and is cut at its first end token.
-        max_length: Positions of the output, its end token included.
+            source; "fixed": the output always has `max_length` positions, and is cut at its first end token;
+            "aligned": each token of the source has `positions_per_token` positions, which may repeat a token or stay
+            blank (Libovicky and Helcl 2018).
+        max_length: Positions of a fixed output, its end token included, and the most of a predicted one.
         max_length_change: Largest difference of the numbers of tokens that can be predicted.
+        positions_per_token: Of an aligned output. A translation cannot have more tokens than positions.
+        glancing: Of an aligned output, in training: the share of what the model would have got wrong that is shown to
+            it, at random positions (Qian et al. 2021); 0 for none.
     """
 
-    lengths: str = choice("predicted", "fixed")
+    lengths: str = choice("predicted", "fixed", "aligned")
     max_length: int = positive(128)
     max_length_change: int = positive(32)
+    positions_per_token: int = positive(2)
+    glancing: float = rate(0.5)
 
     def __post_init__(self):
         super().__post_init__()
@@ -142,7 +149,7 @@ class NonAutoregressiveConfig(ModelConfig):
     @property
     def num_length_classes(self) -> int:
         """Number of classes of differences in length; class 0 is padding."""
-        return 0 if self.lengths == "fixed" else 2 * self.max_length_change + 2
+        return 2 * self.max_length_change + 2 if self.lengths == "predicted" else 0
 
 
 @dataclass(frozen=True)

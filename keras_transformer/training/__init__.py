@@ -2,7 +2,7 @@
 
 from keras_transformer.ops.determinism import set_reproducible
 from keras_transformer.training.averaging import average_arrays
-from keras_transformer.training.ctc import ctc_loss
+from keras_transformer.training.ctc import ctc_alignment, ctc_loss
 from keras_transformer.training.lora import enable_lora, merged_kernel
 from keras_transformer.training.losses import TokenCrossEntropy
 from keras_transformer.training.r_drop import RDropCrossEntropy
@@ -15,6 +15,7 @@ __all__ = [
     "RDropCrossEntropy",
     "TokenCrossEntropy",
     "average_arrays",
+    "ctc_alignment",
     "ctc_loss",
     "enable_lora",
     "merged_kernel",

@@ -1,4 +1,4 @@
-"""Connectionist temporal classification, by one pass over the frames."""
+"""Connectionist temporal classification: the loss, and the most probable path, by one pass over the frames."""
 
 from typing import Any
 
@@ -47,6 +47,42 @@ def ctc_loss(labels: Any, logits: Any, blank_id: int = 0) -> Any:
     return losses(ops.convert_to_tensor(logits))
 
 
+def ctc_alignment(labels: Any, logits: Any, blank_id: int = 0) -> Any:
+    """Finds the most probable of the paths that give a text: which label, or blank, each frame has.
+
+        path = argmax_path prod_t softmax(z_t)[path_t]    (Viterbi 1967)
+
+    Args:
+        labels, logits, blank_id: As for `ctc_loss`.
+
+    Returns:
+        Int32 `[B, F]`; all blank for texts with more labels than there are frames for them.
+    """
+    labels = ops.cast(labels, "int32")
+    states = _states(labels, blank_id)
+    skips, last = _skips(states, blank_id), _last(labels, states, blank_id)
+    emitted = ops.transpose(_of_states(ops.cast(logits, "float32"), states), (1, 0, 2))
+
+    def step(before, emitted):
+        options = ops.stack(_options(before, skips))
+        # TensorFlow's scan collects values of the dtype of the state only.
+        return ops.max(options, axis=0) + emitted, ops.cast(ops.argmax(options, axis=0), "float32")
+
+    first = ops.where(_places(states) < 2, emitted[0], _NEVER)
+    ends, moves = ops.scan(step, first, emitted[1:])
+    ends = ops.where(last, ends, _NEVER)
+    end = ops.cast(ops.argmax(ends, axis=1), "int32")
+
+    def step_back(state, moves):
+        before = state - ops.cast(ops.take_along_axis(moves, state[:, None], axis=1)[:, 0], "int32")
+        return before, before
+
+    _, path = ops.scan(step_back, end, moves, reverse=True)
+    path = ops.transpose(ops.concatenate([path, end[None]]))
+    found = ops.take_along_axis(states, path, axis=1)
+    return ops.where(ops.max(ends, axis=1, keepdims=True) > _NEVER / 2, found, blank_id)
+
+
 def _states(labels, blank_id):
     """Returns the classes of the states of a text: its labels, with a blank before each and behind the last."""
     batch, count = ops.shape(labels)
@@ -60,14 +96,8 @@ def _both_directions(log_probs, labels, states, blank_id):
 
     The first two are `[B, F, S]`, and the state's own probability counts in the first only.
     """
-    lengths = ops.sum(ops.cast(ops.not_equal(labels, blank_id), "int32"), axis=1)
-    places = ops.arange(ops.shape(states)[1], dtype="int32")[None, :]
-    own = ops.take_along_axis(log_probs, ops.broadcast_to(states[:, None], _shape(log_probs, states)), axis=2)
-    is_label = ops.not_equal(states, blank_id)
-    two_before = ops.pad(states, ((0, 0), (2, 0)))[:, :-2]
-    skips = ops.logical_and(is_label, ops.logical_and(ops.not_equal(states, two_before), places >= 2))
-    end = 2 * lengths[:, None]
-    last = ops.logical_or(ops.equal(places, end), ops.equal(places, end - 1))
+    own, places = _of_states(log_probs, states), _places(states)
+    skips, last = _skips(states, blank_id), _last(labels, states, blank_id)
     # The backward pass is the forward pass over reversed states and frames.
     skips_after = ops.flip(ops.pad(skips, ((0, 0), (0, 2)))[:, 2:], axis=1)
     starts = ops.concatenate([ops.broadcast_to(places < 2, ops.shape(states)), ops.flip(last, axis=1)])
@@ -75,10 +105,9 @@ def _both_directions(log_probs, labels, states, blank_id):
     emitted = ops.transpose(ops.concatenate([own, ops.flip(own, axis=(1, 2))]), (1, 0, 2))
 
     def step(before, emitted):
-        one = ops.pad(before, ((0, 0), (1, 0)), constant_values=_NEVER)[:, :-1]
-        two = ops.where(skips, ops.pad(before, ((0, 0), (2, 0)), constant_values=_NEVER)[:, :-2], _NEVER)
-        largest = ops.maximum(ops.maximum(before, one), two)
-        terms = (ops.exp(each - largest) for each in (before, one, two))
+        options = _options(before, skips)
+        largest = ops.maximum(ops.maximum(*options[:2]), options[2])
+        terms = (ops.exp(each - largest) for each in options)
         after = largest + ops.log(sum(terms)) + emitted
         return after, after
 
@@ -92,5 +121,32 @@ def _both_directions(log_probs, labels, states, blank_id):
     return forward, backward, total
 
 
-def _shape(log_probs, states):
-    return (*ops.shape(log_probs)[:2], ops.shape(states)[1])
+def _options(before, skips):
+    """Returns the values of the states before each state: itself, the one before it, and the one before that."""
+    one = ops.pad(before, ((0, 0), (1, 0)), constant_values=_NEVER)[:, :-1]
+    two = ops.pad(before, ((0, 0), (2, 0)), constant_values=_NEVER)[:, :-2]
+    return before, one, ops.where(skips, two, _NEVER)
+
+
+def _places(states):
+    return ops.arange(ops.shape(states)[1], dtype="int32")[None, :]
+
+
+def _skips(states, blank_id):
+    """Returns whether the blank before a state may be left out, `[B, S]`: between two labels that differ."""
+    two_before = ops.pad(states, ((0, 0), (2, 0)))[:, :-2]
+    differs = ops.logical_and(ops.not_equal(states, two_before), ops.not_equal(states, blank_id))
+    return ops.logical_and(differs, _places(states) >= 2)
+
+
+def _last(labels, states, blank_id):
+    """Returns whether a path may end in a state, `[B, S]`: the last label, and the blank behind it."""
+    end = 2 * ops.sum(ops.cast(ops.not_equal(labels, blank_id), "int32"), axis=1, keepdims=True)
+    places = _places(states)
+    return ops.logical_or(ops.equal(places, end), ops.equal(places, end - 1))
+
+
+def _of_states(values, states):
+    """Returns the values `[B, F, S]` of the classes of the states, from those of all classes `[B, F, V]`."""
+    shape = (*ops.shape(values)[:2], ops.shape(states)[1])
+    return ops.take_along_axis(values, ops.broadcast_to(states[:, None], shape), axis=2)

@@ -6,6 +6,8 @@ SEARCH = "tests/decoding/test_mask_predict.py"
 MASKS = "tests/zoo/corpora/test_masked_targets.py"
 MODEL = "tests/zoo/models/test_non_autoregressive.py"
 TRANSLATOR = "tests/zoo/translation/test_non_autoregressive.py"
+ALIGNED = "tests/zoo/models/test_aligned.py"
+ALIGNED_TRANSLATOR = "tests/zoo/translation/test_aligned.py"
 
 PARALLEL = [
     Fault(
@@ -28,11 +30,36 @@ PARALLEL = [
     ),
     Fault("zoo/models/non_autoregressive.py", "masked_mean(memory, memory_mask)", "ops.mean(memory, axis=1)", MODEL),
     Fault("zoo/translation/length_loss.py", "y_pred[:, 1:, : self.num_tokens]", "y_pred[:, 1:]", MODEL),
-    Fault("zoo/translation/parallel_search.py", "total / ops.cast(", "total + 0 * ops.cast(", TRANSLATOR),
+    Fault(
+        "zoo/translation/parallel_search.py",
+        "total / ops.cast(ops.maximum(_count(real)",
+        "total + 0 * ops.cast(ops.maximum(_count(real)",
+        TRANSLATOR,
+    ),
     Fault(
         "zoo/translation/parallel_search.py",
         " - config.max_length_change",
         " - config.max_length_change + 1",
         TRANSLATOR,
     ),
+    Fault("zoo/models/non_autoregressive.py", "x if copies is None else x + copies", "x", ALIGNED),
+    Fault("zoo/models/non_autoregressive.py", "self.config.glancing * wrong", "self.config.glancing * count", ALIGNED),
+    Fault("zoo/models/non_autoregressive.py", "ops.equal(target, PAD_ID), END_ID, target", "False, 3, target", ALIGNED),
+    Fault("zoo/models/non_autoregressive.py", "ops.where(shown, path, positions)", "path", ALIGNED),
+    Fault("zoo/training/text_ctc.py", "ops.where(ops.any(real, axis=1), losses, 0.0)", "losses", ALIGNED),
+    Fault("zoo/translation/length_loss.py", "losses = losses * ops.reshape(", "ops.reshape(", ALIGNED),
+    Fault(
+        "zoo/translation/parallel_search.py",
+        "ops.logical_or(repeated, ops.logical_or(",
+        "ops.logical_or(ops.zeros_like(repeated), ops.logical_or(",
+        ALIGNED_TRANSLATOR,
+    ),
+    Fault(
+        "zoo/translation/parallel_search.py",
+        "ops.minimum(_count(ops.logical_not(left_out)), limits - 1)",
+        "_count(ops.logical_not(left_out))",
+        ALIGNED_TRANSLATOR,
+    ),
+    Fault("zoo/translation/parallel_search.py", "(START_ID,) if model.aligned else ", "", ALIGNED_TRANSLATOR),
+    Fault("zoo/translation/task.py", "target - 1 > source", "target > source", ALIGNED_TRANSLATOR),
 ]

@@ -36,18 +36,16 @@ SPEECH = [
         "_before(prefix, token_ids, index)",
         CTC,
     ),
-    Fault(
-        "zoo/models/speech_recognizer.py", "ops.where(memory_mask[..., None], logits,", "ops.where(True, logits,", MODEL
-    ),
+    Fault("zoo/models/class_padding.py", "ops.where(mask[..., None], logits,", "ops.where(True, logits,", MODEL),
     Fault("zoo/recognition/sound.py", "if size < _UNKNOWN_SIZE else 0", "", READING),
     Fault("zoo/recognition/sound.py", "start = 10 + sum(", "start = 0 * sum(", READING),
     Fault("zoo/models/speech_recognizer.py", "ops.where(real, x, -1e4)", "x", MODEL),
     Fault("zoo/models/speech_recognizer.py", 'pairing="halves"', 'pairing="halves", base=1.0', MODEL),
+    Fault("zoo/recognition/loss.py", "(self.pad_id, self.end_id)", "(self.pad_id,)", MODEL),
+    Fault("keras_transformer/training/ctc.py", "state - ops.cast(", "state - 0 * ops.cast(", LOSS),
+    Fault("keras_transformer/training/ctc.py", "ends = ops.where(last, ends, _NEVER)\n", "", LOSS),
     Fault(
-        "zoo/recognition/loss.py",
-        "ops.equal(y_true, self.end_id), self.pad_id, y_true",
-        "ops.equal(y_true, 1), 0, y_true",
-        MODEL,
+        "keras_transformer/training/ctc.py", "> _NEVER / 2, found, blank_id)", "> 2 * _NEVER, found, blank_id)", LOSS
     ),
     Fault(
         "zoo/recognition/sound.py",

@@ -7,19 +7,22 @@ import numpy as np
 import pytest
 from keras import ops
 
-from keras_transformer.training import ctc_loss
+from keras_transformer.training import ctc_alignment, ctc_loss
 
 RNG = np.random.default_rng(0)
 
 
 def by_paths(logits, text):
     """Adds up the probabilities of all sequences of classes that give the text."""
+    return -np.logaddexp.reduce([log_prob for _, log_prob in paths(logits, text)])
+
+
+def paths(logits, text):
+    """Lists all sequences of classes that give the text, with their log-probabilities."""
     log_probs = logits - np.logaddexp.reduce(logits, -1, keepdims=True)
-    total = -np.inf
     for path in itertools.product(range(logits.shape[-1]), repeat=len(logits)):
         if [token for token, _ in itertools.groupby(path) if token] == text:
-            total = np.logaddexp(total, sum(log_probs[t, token] for t, token in enumerate(path)))
-    return -total
+            yield list(path), sum(log_probs[t, token] for t, token in enumerate(path))
 
 
 def padded(texts):
@@ -40,6 +43,27 @@ def test_texts_that_do_not_fit_cost_nothing():
     logits = RNG.normal(0, 2, (3, 3, 4)).astype("float32")
     found = ops.convert_to_numpy(ctc_loss(padded([[2, 2, 2], [2, 2], [1, 2, 3]]), logits))
     assert found[0] == 0 and found[1] > 0 and found[2] > 0
+
+
+def test_alignment_is_the_most_probable_of_all_paths():
+    logits = RNG.normal(0, 2, (len(TEXTS), 5, 4)).astype("float32")
+    found = ops.convert_to_numpy(ctc_alignment(padded(TEXTS), logits))
+    assert found.tolist() == [max(paths(z, text), key=lambda p: p[1])[0] for z, text in zip(logits, TEXTS)]
+
+
+def test_alignment_with_another_blank_and_certain_blanks_behind():
+    logits = RNG.normal(0, 2, (2, 5, 4)).astype("float32")
+    found = ops.convert_to_numpy(ctc_alignment(padded([[1, 2], [2, 2]]), logits))
+    swap = np.array([3, 1, 2, 0])  # The blank is class 3.
+    blank = np.where(np.arange(4) == 3, 0, np.full((2, 2, 4), -1e4, "float32"))
+    labels = np.array([[1, 2, 3], [2, 2, 3]], "int32")
+    other = ops.convert_to_numpy(ctc_alignment(labels, np.concatenate([logits[..., swap], blank], 1), 3))
+    assert other.tolist() == [[*swap[path], 3, 3] for path in found]
+
+
+def test_texts_that_do_not_fit_have_no_alignment():
+    found = ctc_alignment(padded([[2, 2, 2], [1, 2, 3]]), RNG.normal(size=(2, 3, 4)).astype("float32"))
+    assert ops.convert_to_numpy(found).tolist() == [[0, 0, 0], [1, 2, 3]]
 
 
 def test_certain_blanks_cost_nothing():

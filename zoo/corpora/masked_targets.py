@@ -14,7 +14,8 @@ def mask_targets(batch: Batch, config: NonAutoregressiveConfig, seed: int, numbe
     """Masks some tokens of each target: n of N, n uniform from 1 to N (Ghazvininejad et al. 2019, section 3.1).
 
     With outputs of a fixed length, a target is filled with end tokens, and those behind the first are always masked. As
-    many of them as of the other masked tokens are to be predicted, or the model would learn little else.
+    many of them as of the other masked tokens are to be predicted, or the model would learn little else. With aligned
+    outputs nothing is masked here: the model chooses what it sees.
 
     Args:
         batch: Int `source` `[B, S]` and `target` `[B, T + 1]`, from the start to the end token, padded with 0.
@@ -23,8 +24,12 @@ def mask_targets(batch: Batch, config: NonAutoregressiveConfig, seed: int, numbe
 
     Returns:
         `source`; `target` `[B, L]` with masked tokens; and `labels`: the tokens at masked places and 0 elsewhere
-        `[B, L]`, with the class of the length before them if that is predicted, `[B, L + 1]`.
+        `[B, L]`, with the class of the length before them if that is predicted, `[B, L + 1]`. With aligned outputs
+        `target` and `labels` are the tokens, the end included.
     """
+    if config.lengths == "aligned":
+        tokens = batch["target"][:, 1:].astype("int32")
+        return {"source": batch["source"], "target": tokens, "labels": tokens}
     rng = np.random.default_rng([seed, number])
     source, tokens = batch["source"], batch["target"][:, 1:]
     fixed = config.lengths == "fixed"

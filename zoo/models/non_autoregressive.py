@@ -6,32 +6,41 @@ from keras import ops
 from keras_transformer.ops import masks
 from keras_transformer.ops.gather import gather
 from keras_transformer.ops.sizes import flattened
-from zoo.config import PAD_ID, NonAutoregressiveConfig
-from zoo.models.class_padding import pad_classes
+from keras_transformer.training import ctc_alignment
+from zoo.config import END_ID, PAD_ID, START_ID, NonAutoregressiveConfig
+from zoo.models.class_padding import pad_classes, pad_positions
 from zoo.models.seq2seq import EncoderDecoder
 from zoo.models.text_encoder import masked_mean
 
 
 @keras.saving.register_keras_serializable("zoo")
 class NonAutoregressive(EncoderDecoder):
-    """Conditional masked language model (Ghazvininejad et al. 2019): a decoder without a causal mask.
+    """Encoder-decoder whose decoder has no causal mask: a conditional masked language model, or an aligned one.
 
         memory = Encoder(x_source),  p(y_i | X, y_observed) = softmax(Decoder(x_target, memory)_i E^T (+ b))
         p(length | X) = softmax(W mean_s memory_s + c)
 
-    The start token, which such a decoder has no other use for, stands for what is masked, so that the vocabulary is
-    that of the autoregressive teacher. Lengths are classes of differences to the length of the source.
+    (Ghazvininejad et al. 2019.) The start token, which such a decoder has no other use for, stands for what is masked,
+    so that the vocabulary is that of the autoregressive teacher. Lengths are classes of differences to the length of
+    the source.
+
+    With aligned outputs there is no length: each token of the source has U positions, and the decoder reads its vector
+    at them. A token may stand at several positions in a row, and others are blank, for which the end token stands
+    (Libovicky and Helcl 2018). In training, all positions are predicted once, and then again with some of the most
+    probable alignment of the target shown, the more the worse the first prediction was (Qian et al. 2021, for aligned
+    outputs as in Gu and Kong 2021).
 
     Args:
         config: Sizes and rates.
 
     Call arguments:
-        inputs: Dictionary of int `source` `[B, S]`, each row ended by the end token, and `target` `[B, T]` with masked
-            tokens, both padded with 0.
+        inputs: Dictionary of int `source` `[B, S]`, each row ended by the end token, and `target` `[B, T]`, both padded
+            with 0. The target has masked tokens; that of an aligned model has none, and is used in training only.
 
     Returns:
         Logits in the compute dtype. With predicted lengths `[B, T + 1, max(V, C)]`: first those of the C classes of
-        lengths, and then those of the tokens; else those of the tokens `[B, T, V]`.
+        lengths, and then those of the tokens; with a fixed one those of the tokens `[B, T, V]`; with aligned outputs
+        those of the positions `[B, U S, V]`, of which those of padding are blank for certain.
 
     Raises:
         ValueError: If an id is outside of the vocabulary, in an eager call.
@@ -46,6 +55,8 @@ class NonAutoregressive(EncoderDecoder):
             self.length_head = keras.layers.Dense(
                 config.num_length_classes, dtype=self.dtype_policy, name="length_head"
             )
+        self.aligned = config.lengths == "aligned"
+        self.seed_generator = keras.random.SeedGenerator() if self.aligned and config.glancing else None
 
     def build(self, inputs_shape=None):
         if self.length_head is not None:
@@ -53,10 +64,12 @@ class NonAutoregressive(EncoderDecoder):
         super().build()
 
     def call(self, inputs, training=None):
-        source = inputs["source"]
+        source, target = inputs["source"], inputs["target"]
         self.check_inputs(inputs)
         memory, memory_mask = self.encode(source), masks.padding_mask(source, PAD_ID)
-        logits = self.logits(self.decode(inputs["target"], memory, memory_mask))
+        if self.aligned:
+            return self._aligned_logits(source, target, memory, memory_mask, training)
+        logits = self.logits(self.decode(target, memory, memory_mask))
         if self.length_head is None:
             return logits
         lengths = self.length_logits(memory, memory_mask)[:, None]
@@ -67,10 +80,37 @@ class NonAutoregressive(EncoderDecoder):
         """Computes logits of the classes of lengths `[B, C]` from the memory `[B, S, D]`."""
         return self.length_head(masked_mean(memory, memory_mask))
 
-    def decode(self, target, memory, memory_mask, cache=None):
+    def _aligned_logits(self, source, target, memory, memory_mask, training):
+        positions, copies = self.masked_positions(source), self.copies(memory)
+        real = masks.padding_mask(positions, PAD_ID)
+
+        def predict(positions):
+            return pad_positions(self.logits(self.decode(positions, memory, memory_mask, None, copies)), real, END_ID)
+
+        if not (training and self.seed_generator):
+            return predict(positions)
+        guessed = ops.stop_gradient(predict(positions))
+        path = ctc_alignment(ops.where(ops.equal(target, PAD_ID), END_ID, target), guessed, END_ID)
+        wrong = ops.logical_and(real, ops.not_equal(ops.argmax(guessed, axis=-1), path))
+        wrong, count = (ops.sum(ops.cast(each, "float32"), axis=1, keepdims=True) for each in (wrong, real))
+        chance = keras.random.uniform(ops.shape(positions), dtype="float32", seed=self.seed_generator)
+        shown = ops.logical_and(real, chance * ops.maximum(count, 1.0) < self.config.glancing * wrong)
+        return predict(ops.where(shown, path, positions))
+
+    def masked_positions(self, source):
+        """Returns the positions `[B, U S]` of an aligned output: masked, or padding behind the source."""
+        positions = ops.where(ops.equal(source, PAD_ID), PAD_ID, START_ID)
+        return ops.cast(ops.repeat(positions, self.config.positions_per_token, axis=1), "int32")
+
+    def copies(self, memory):
+        """Returns the vector of the source at each position of an aligned output `[B, U S, D]`, or None."""
+        return ops.repeat(memory, self.config.positions_per_token, axis=1) if self.aligned else None
+
+    def decode(self, target, memory, memory_mask, cache=None, copies=None):
         """Computes the vectors `[B, T, D]` of a target `[B, T]` with masked tokens."""
+        x = self.embed(target)
         return self.decoder(
-            self.embed(target),
+            x if copies is None else x + copies,
             memory,
             inputs_mask=masks.padding_mask(target, PAD_ID),
             memory_mask=memory_mask,
@@ -85,10 +125,10 @@ class NonAutoregressive(EncoderDecoder):
         computed once.
         """
         output_kernel = self.output_table.output_kernel()
-        cache = self.decoder.init_cache(memory, None)
+        cache, copies = self.decoder.init_cache(memory, None), self.copies(memory)
 
         def step(token_ids, places):
-            x = self.decode(token_ids, None, memory_mask, cache)
+            x = self.decode(token_ids, None, memory_mask, cache, copies)
             return self.logits(gather(flattened(x), places), output_kernel)
 
         return step

@@ -3,7 +3,8 @@
 import keras
 from keras import ops
 
-from keras_transformer.training import TokenCrossEntropy, ctc_loss
+from keras_transformer.training import TokenCrossEntropy
+from zoo.training.text_ctc import text_ctc
 
 
 @keras.saving.register_keras_serializable("zoo")
@@ -52,10 +53,7 @@ class CTCAndTokenCrossEntropy(keras.losses.Loss):
 
     def ctc(self, y_true, logits):
         """Computes the negative log-probability of texts `[B, T]` given logits of frames, float32 `[B]`."""
-        labels = ops.where(ops.equal(y_true, self.end_id), self.pad_id, y_true)
-        losses = ctc_loss(labels, logits, self.pad_id)
-        real = ops.any(ops.not_equal(labels, self.pad_id), axis=1)
-        return ops.where(real, losses, 0.0)  # Rows of padding.
+        return text_ctc(y_true, logits, self.pad_id, (self.pad_id, self.end_id))
 
     def get_config(self):
         names = "ctc_weight", "end_id", "label_smoothing", "pad_id"

@@ -1,10 +1,22 @@
-"""The loss of models that predict lengths and tokens."""
+"""The losses of models that predict all tokens at once."""
 
 import keras
 from keras import ops
 
 from keras_transformer.training import TokenCrossEntropy
 from keras_transformer.training.losses import smoothed_cross_entropy
+from zoo.config import END_ID, PAD_ID, NonAutoregressiveConfig
+from zoo.training.text_ctc import text_ctc
+
+
+def parallel_loss(config: NonAutoregressiveConfig, **options) -> keras.losses.Loss:
+    """Returns the loss of a model of this configuration, a sum over tokens.
+
+    `options` are those of `TokenCrossEntropy`. Without effect on aligned outputs; `check_aligned` refuses smoothing.
+    """
+    if config.lengths == "aligned":
+        return AlignmentLoss()
+    return LengthAndTokenCrossEntropy(config.num_length_classes, config.vocabulary_size, reduction="sum", **options)
 
 
 @keras.saving.register_keras_serializable("zoo")
@@ -29,3 +41,26 @@ class LengthAndTokenCrossEntropy(TokenCrossEntropy):
 
     def get_config(self):
         return {**super().get_config(), "num_lengths": self.num_lengths, "num_tokens": self.num_tokens}
+
+
+@keras.saving.register_keras_serializable("zoo")
+class AlignmentLoss(keras.losses.Loss):
+    """Negative log-probability of translations, by all their alignments to the positions of an aligned output; a sum.
+
+    Call arguments:
+        y_true: Integers `[B, T]`, each row ended by the end token and padded with 0.
+        y_pred: Logits `[B, F, V]`. The end token is the blank.
+        sample_weight: Optional weights `[B]` or `[B, 1]`.
+    """
+
+    def __init__(self, name: str = "alignment_loss", **kwargs):
+        super().__init__(name=name, **{**kwargs, "reduction": "sum"})
+
+    def __call__(self, y_true, y_pred, sample_weight=None):
+        losses = text_ctc(y_true, y_pred, END_ID, (PAD_ID, END_ID))
+        if sample_weight is not None:
+            losses = losses * ops.reshape(ops.cast(sample_weight, losses.dtype), (-1,))
+        return ops.sum(losses)
+
+    def get_config(self):
+        return {"name": self.name}

@@ -12,7 +12,7 @@ from zoo.corpora.labelled_corpus import split_labels
 from zoo.corpora.masked_targets import mask_targets
 from zoo.models.non_autoregressive import NonAutoregressive
 from zoo.text.vocabularies import Vocabulary
-from zoo.translation.length_loss import LengthAndTokenCrossEntropy
+from zoo.translation.length_loss import parallel_loss
 from zoo.translation.parallel_search import parallel_search
 from zoo.translation.predictor import Translator
 from zoo.translation.search_options import search_options
@@ -114,7 +114,7 @@ class NonAutoregressiveTranslator(Translator):
     def loss(self, pairs: Sequence[tuple[str, str]]) -> float:
         """Computes the mean cross entropy of masked tokens, and of the lengths, of pairs (source, target).
 
-        Each call masks the same tokens.
+        Each call masks the same tokens. With aligned outputs it is that of all tokens, the end included, none shown.
         """
         batches = token_batches(self.encode_examples(*map(list, zip(*pairs))), self.batch_tokens, seed=0)
         masked = (mask_targets(batch, self.model.config, _LOSS_SEED, number) for number, batch in enumerate(batches))
@@ -123,10 +123,8 @@ class NonAutoregressiveTranslator(Translator):
         return total / tokens
 
     def _masked_sums(self, source, target, labels):
-        config = self.model.config
-        loss = LengthAndTokenCrossEntropy(config.num_length_classes, config.vocabulary_size, reduction="sum")
         logits = self.model({"source": source, "target": target}, training=False)
-        return loss(labels, logits), ops.sum(ops.cast(ops.not_equal(labels, 0), "float32"))
+        return parallel_loss(self.model.config)(labels, logits), ops.sum(ops.cast(ops.not_equal(labels, 0), "float32"))
 
     def sample(self, texts, *arguments, **options):
         """Raises `ValueError`: the tokens are predicted at once, not one given those before."""

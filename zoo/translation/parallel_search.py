@@ -26,7 +26,7 @@ def parallel_search(
     iterations: int,
     extra: int,
 ) -> Hypotheses:
-    """Decodes the most probable lengths of each sentence by mask-predict, in a graph or eagerly.
+    """Decodes the most probable lengths, or the positions, of each sentence by mask-predict, in a graph or eagerly.
 
     Scores are means of the log-probabilities of the tokens, by which the hypotheses of several lengths are compared
     (Ghazvininejad et al. 2019, section 3.3). An end token that was not predicted is certain.
@@ -36,7 +36,7 @@ def parallel_search(
         source: Int `[B, S]`, padded with 0, each row ended by the end token.
         limits: Int `[B]`, maximum numbers of tokens of the translations, the end included.
         each_step: Called before each prediction.
-        num_lengths: Number K of lengths; 1 if the output of the model has a fixed length.
+        num_lengths: Number K of lengths; 1 if the output of the model has a fixed length or is aligned.
         num_return: Number N of hypotheses to return, at most K.
         iterations: Number of predictions of each token.
         extra: Number of tokens by which the limits are above the lengths of the sources.
@@ -47,6 +47,9 @@ def parallel_search(
         lengths = _likely_lengths(model, memory, memory_mask, limits, num_lengths)
         # Compilers need a width that is known; elsewhere it is that of the longest row.
         width, end = steps + extra if isinstance(steps, int) else ops.max(lengths, initial=1), None
+    elif model.aligned:
+        lengths = _count(memory_mask) * config.positions_per_token
+        width, end = steps * config.positions_per_token, None
     else:
         width, end = config.max_length, END_ID
         lengths = ops.zeros_like(limits) + width
@@ -58,16 +61,18 @@ def parallel_search(
         mask_id=MASK_ID,
         pad_id=PAD_ID,
         end_id=end,
-        never=(START_ID, END_ID),
+        never=(START_ID,) if model.aligned else (START_ID, END_ID),
         max_length=width,
     )
+    if model.aligned:
+        return _without_blanks(ids, log_probs, limits)
     real, total = ops.not_equal(ids, PAD_ID), ops.sum(log_probs, axis=1)
     if end is None:
         lengths = lengths + 1
         ids = ops.where(ops.equal(numbers(width + 1), lengths[:, None] - 1), END_ID, ops.pad(ids, [(0, 0), (0, 1)]))
     else:
-        lengths = ops.sum(ops.cast(real, "int32"), axis=1)
-    scores = total / ops.cast(ops.maximum(ops.sum(ops.cast(real, "int32"), axis=1), 1), "float32")
+        lengths = _count(real)
+    scores = total / ops.cast(ops.maximum(_count(real), 1), "float32")
     by_sentence = [ops.reshape(values, (batch, num_lengths)) for values in (scores, total, lengths)]
     scores, order = first_k(by_sentence[0], num_return)
     ids = ops.reshape(ids, (batch, num_lengths, size(ids, 1)))
@@ -75,12 +80,35 @@ def parallel_search(
     return Hypotheses(ops.take_along_axis(ids, order[..., None], axis=1), scores, total, lengths)
 
 
+def _without_blanks(ids, log_probs, limits):
+    """Returns the translations of alignments `[B, F]`: repeated tokens are one, and blanks none.
+
+    Scores are means of the log-probabilities of the positions.
+    """
+    width = size(ids, 1)
+    places, positions = numbers(width), _count(ops.not_equal(ids, PAD_ID))
+    repeated = ops.equal(ids, ops.pad(ids, [(0, 0), (1, 0)])[:, :-1])
+    left_out = ops.logical_or(repeated, ops.logical_or(ops.equal(ids, PAD_ID), ops.equal(ids, END_ID)))
+    order = ops.argsort(ops.where(left_out, places + width, places), axis=1)
+    tokens = ops.pad(ops.take_along_axis(ids, order, axis=1), [(0, 0), (0, 1)])
+    count = ops.minimum(_count(ops.logical_not(left_out)), limits - 1)[:, None]
+    steps = numbers(width + 1)
+    tokens = ops.where(steps < count, tokens, ops.where(ops.equal(steps, count), END_ID, PAD_ID))
+    total = ops.sum(log_probs, axis=1, keepdims=True)
+    scores = total / ops.cast(ops.maximum(positions, 1), "float32")[:, None]
+    return Hypotheses(tokens[:, None], scores, total, count + 1)
+
+
+def _count(booleans):
+    return ops.sum(ops.cast(booleans, "int32"), axis=1)
+
+
 def _likely_lengths(model, memory, memory_mask, limits, count):
     """Returns the `count` most probable numbers of tokens of each sentence `[B * count]`, without the end."""
     config = model.config
     logits = ops.cast(model.length_logits(memory, memory_mask), "float32")[:, 1:]
     _, changes = first_k(logits, count)
-    source = ops.sum(ops.cast(memory_mask, "int32"), axis=1)
+    source = _count(memory_mask)
     lengths = source[:, None] + ops.cast(changes, "int32") - config.max_length_change
     most = ops.minimum(limits[:, None], config.max_length) - 1
     return ops.reshape(ops.maximum(ops.minimum(lengths, most), 1), (product(size(lengths, 0), count),))

@@ -66,6 +66,14 @@ NONAUTOREGRESSIVE = Recipe(
     "translations of a teacher: docs/non-autoregressive.md",
 )
 
+ALIGNED = replace(
+    NONAUTOREGRESSIVE,
+    model=replace(NONAUTOREGRESSIVE.model, lengths="aligned"),
+    training=replace(NONAUTOREGRESSIVE.training, label_smoothing=0.0),
+    source="Alignments of all tokens at once, Libovicky and Helcl 2018, with glancing, Qian et al. 2021; sizes and "
+    "teacher as for `nonautoregressive`",
+)
+
 BASE = Recipe(
     ModelConfig(vocabulary_size=37_000),
     TrainingConfig(batch_tokens=25_000, warmup_steps=4_000, steps=100_000),
@@ -84,6 +92,7 @@ RECIPES = {
     "small": SMALL,
     "robust": ROBUST,
     "nonautoregressive": NONAUTOREGRESSIVE,
+    "aligned": ALIGNED,
     "base": BASE,
     "big": BIG,
 }

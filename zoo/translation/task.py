@@ -24,7 +24,7 @@ from zoo.training.digests import check_corpus
 from zoo.training.runs import check_settings
 from zoo.training.tasks import NOT_TEXT, Evaluation, Task, TrainingData
 from zoo.translation.data import PairReader
-from zoo.translation.length_loss import LengthAndTokenCrossEntropy
+from zoo.translation.length_loss import parallel_loss
 from zoo.translation.metrics import bleu, chrf, sentence_chrf
 from zoo.translation.non_autoregressive import NonAutoregressiveTranslator
 from zoo.translation.predictor import Translator
@@ -210,10 +210,28 @@ class NonAutoregressiveTranslation(Translation):
     predictor_class = NonAutoregressiveTranslator
     unused = (*Translation.unused, "r_drop")
 
+    def check(self, recipe, initial):
+        super().check(recipe, initial)
+        if recipe.model.lengths == "aligned" and recipe.training.label_smoothing:
+            raise ValueError(
+                "The loss of aligned outputs cannot be smoothed. Received: label_smoothing="
+                f"{recipe.training.label_smoothing}. Set training.label_smoothing=0, or take the recipe `aligned`."
+            )
+
+    def encode(self, run, tokenizer):
+        corpus = super().encode(run, tokenizer)
+        if run.config.lengths == "aligned":
+            source, target = corpus.lengths()  # With the end, which has no position in the target.
+            count = int(np.count_nonzero(target - 1 > source * run.config.positions_per_token))
+            if count:
+                run.log(
+                    f"{count:,} of {len(source):,} pairs {'has' if count == 1 else 'have'} more tokens than positions "
+                    "and will not be learned; `model.positions_per_token` could be larger"
+                )
+        return corpus
+
     def make_loss(self, run, pad_label):
-        sizes = run.config.num_length_classes, run.config.vocabulary_size
-        options = {"label_smoothing": run.settings.label_smoothing, "pad_id": pad_label, "reduction": "sum"}
-        return LengthAndTokenCrossEntropy(*sizes, **options)
+        return parallel_loss(run.config, label_smoothing=run.settings.label_smoothing, pad_id=pad_label)
 
     def change_batches(self, batches, step, run):
         return MaskedTargets(batches, run.config, run.settings.seed, step)

@@ -1,0 +1,129 @@
+"""Translators with aligned outputs: training, search, export and errors."""
+
+import dataclasses
+import itertools
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+from run_states import copied_at_evaluation, was_resumed
+
+import zoo
+from zoo.config import NonAutoregressiveConfig
+from zoo.translation import task
+from zoo.translation.recipes import ALIGNED
+
+
+def aligned_recipe(trained, **changes):
+    model = dataclasses.asdict(trained.recipe.model)
+    return dataclasses.replace(
+        trained.recipe,
+        model=NonAutoregressiveConfig(**model, lengths="aligned"),
+        training=dataclasses.replace(trained.recipe.training, **{"label_smoothing": 0.0, "average": 1, **changes}),
+    )
+
+
+@pytest.fixture(scope="module")
+def made(trained, corpus, tmp_path_factory):
+    """A translator, trained for a moment from its autoregressive teacher; and the state at its first evaluation."""
+    folder = tmp_path_factory.mktemp("aligned")
+    recipe, lines = aligned_recipe(trained, steps=120, cooldown_steps=80, evaluate_every=60, score="loss"), []
+
+    def run(path):
+        given = {"initial": trained.translator, "log": lines.append}
+        task.train(recipe, corpus.train, corpus.dev, path, **given)
+
+    with copied_at_evaluation(2, folder / "run", folder / "half"):
+        run(folder / "run")
+    return folder / "run", run, lines
+
+
+@pytest.fixture(scope="module")
+def translator(made):
+    return zoo.load(made[0] / "checkpoint")
+
+
+@pytest.fixture(scope="module")
+def sources(corpus):
+    return [source for source, _ in corpus.test[:6]]
+
+
+def test_learns_and_is_loaded_with_its_settings(translator, corpus):
+    assert (translator.beam_size, translator.iterations) == (1, 10)
+    translator.iterations = 1
+    (bleu, chrf), *_ = task.evaluate(translator, corpus.test, resamples=0)
+    translator.iterations = 10
+    assert chrf.value > 30
+
+
+def test_an_interrupted_run_resumes(made):
+    folder, run, _ = made
+    half = folder.with_name("half")
+    run(half)
+    assert was_resumed(half, folder)
+    files = [path / "checkpoint" / "model.safetensors" for path in (half, folder)]
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_search_against_single_calls_of_the_model(translator, sources, iterations):
+    translator.iterations = iterations
+    found = translator.n_best(sources, 1)
+    translator.iterations = 10
+    model = translator.model
+    for text, (candidate,) in zip(sources, found):
+        source = np.array([[*translator.tokenizer.encode([text])[0], 3]])
+        memory, real = model.encode(source), source != 0
+        ids, scores = np.full(2 * source.shape[1], 2), np.zeros(2 * source.shape[1])
+        for t in range(iterations):
+            masked = np.argsort(scores, kind="stable")[: len(ids) * (iterations - t) // iterations]
+            shown = ids.copy()
+            shown[masked] = 2
+            x = model.decode(shown[None], memory, real, None, model.copies(memory))
+            log_probs = ops.convert_to_numpy(ops.log_softmax(ops.cast(model.logits(x)[0], "float32")))
+            log_probs[:, [0, 2]] = -1e9
+            ids[masked], scores[masked] = log_probs.argmax(-1)[masked], log_probs.max(-1)[masked]
+        tokens = [token for token, _ in itertools.groupby(ids) if token != 3]
+        assert candidate.text == translator.tokenizer.decode([tokens])[0]
+        assert candidate.score == pytest.approx(scores.mean(), abs=1e-4)
+
+
+def test_batches_and_padding_change_nothing(translator, sources):
+    assert translator.translate(sources) == [translator.translate([source])[0] for source in sources]
+
+
+def test_translations_end_at_the_limit(translator, sources):
+    before = translator.max_extra_tokens
+    translator.max_extra_tokens = 0
+    found = translator.translate(sources)
+    translator.max_extra_tokens = before
+    lengths, limits = (list(map(len, translator.tokenizer.encode(texts))) for texts in (found, sources))
+    assert all(length <= limit for length, limit in zip(lengths, limits))
+
+
+def test_pairs_that_do_not_fit_are_counted(trained, corpus, tmp_path):
+    recipe, lines = aligned_recipe(trained, steps=1, cooldown_steps=0, warmup_steps=1, evaluate_every=1), []
+    pairs = [*corpus.train[:20], ("mano", " ".join(["mano tek"] * 9))]
+    given = {"tokenizer": trained.translator.tokenizer, "log": lines.append}
+    task.train(recipe, pairs, corpus.dev[:4], tmp_path / "run", **given)
+    assert any(line.startswith("1 of 21 pairs has more tokens than positions") for line in lines)
+
+
+def test_what_it_cannot_do(translator, trained, tmp_path):
+    with pytest.raises(ValueError, match="at most 1, the number of lengths"):
+        translator.n_best(["mano"], 2)
+    with pytest.raises(ValueError, match="cannot be smoothed. Received: label_smoothing=0.1. Set"):
+        task.train(aligned_recipe(trained, label_smoothing=0.1), [], [], tmp_path / "run")
+    assert ALIGNED.training.label_smoothing == 0 and ALIGNED.model.lengths == "aligned"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="exports need TensorFlow")
+def test_exported_and_called(translator, sources, tmp_path):
+    import tensorflow as tf
+
+    translator.export(tmp_path / "model")
+    served = tf.saved_model.load(str(tmp_path / "model")).signatures["serving_default"]
+    found = served(tf.constant(["", *sources]))["translations"].numpy()
+    assert [text.decode() for text in found] == translator.translate(["", *sources])
