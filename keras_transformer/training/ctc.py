@@ -79,8 +79,8 @@ def ctc_alignment(labels: Any, logits: Any, blank_id: int = 0) -> Any:
 
     _, path = ops.scan(step_back, end, moves, reverse=True)
     path = ops.transpose(ops.concatenate([path, end[None]]))
-    found = ops.take_along_axis(states, path, axis=1)
-    return ops.where(ops.max(ends, axis=1, keepdims=True) > _NEVER / 2, found, blank_id)
+    # Where no path leads to the end, all ends are equal, and the first state is a blank, as are those before it.
+    return ops.take_along_axis(states, path, axis=1)
 
 
 def _states(labels, blank_id):

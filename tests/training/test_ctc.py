@@ -62,8 +62,10 @@ def test_alignment_with_another_blank_and_certain_blanks_behind():
 
 
 def test_texts_that_do_not_fit_have_no_alignment():
-    found = ctc_alignment(padded([[2, 2, 2], [1, 2, 3]]), RNG.normal(size=(2, 3, 4)).astype("float32"))
-    assert ops.convert_to_numpy(found).tolist() == [[0, 0, 0], [1, 2, 3]]
+    texts, logits = [[2, 2, 2], [1, 2, 3], [1, 1, 2], [1, 2, 3, 2]], np.zeros((4, 3, 4), "float32")
+    logits[..., 1:] += RNG.random((4, 3, 3)).astype("float32")  # Labels rather than blanks.
+    found = ops.convert_to_numpy(ctc_alignment(padded(texts), logits))
+    assert found.tolist() == [[0, 0, 0], [1, 2, 3], [0, 0, 0], [0, 0, 0]]
 
 
 def test_certain_blanks_cost_nothing():

@@ -12,6 +12,7 @@ from run_states import copied_at_evaluation, was_resumed
 import zoo
 from zoo.config import NonAutoregressiveConfig
 from zoo.translation import task
+from zoo.translation.parallel_search import parallel_search
 from zoo.translation.recipes import ALIGNED
 
 
@@ -94,20 +95,26 @@ def test_batches_and_padding_change_nothing(translator, sources):
 
 
 def test_translations_end_at_the_limit(translator, sources):
-    before = translator.max_extra_tokens
-    translator.max_extra_tokens = 0
-    found = translator.translate(sources)
-    translator.max_extra_tokens = before
-    lengths, limits = (list(map(len, translator.tokenizer.encode(texts))) for texts in (found, sources))
-    assert all(length <= limit for length, limit in zip(lengths, limits))
+    source = np.array([[*translator.tokenizer.encode(sources[:1])[0], 3]])
+    found = {}
+    for limit in (3, 40):
+        options = {"num_lengths": 1, "num_return": 1, "iterations": 1, "extra": 0}
+        ids, _, _, lengths = parallel_search(translator.model, source, np.array([limit], "int32"), **options)
+        found[limit] = ops.convert_to_numpy(ids)[0, 0, : int(lengths[0, 0])].tolist()
+    assert found[3] == [*found[40][:2], 3] and found[40][-1] == 3 and len(found[40]) > 3
 
 
 def test_pairs_that_do_not_fit_are_counted(trained, corpus, tmp_path):
     recipe, lines = aligned_recipe(trained, steps=1, cooldown_steps=0, warmup_steps=1, evaluate_every=1), []
-    pairs = [*corpus.train[:20], ("mano", " ".join(["mano tek"] * 9))]
+    full = "mano" + " tek" * 40
+    while len(trained.translator.tokenizer.encode([full])[0]) > 4:  # As many as "mano" and the end have positions.
+        full = full.removesuffix(" tek")
+    pairs = [*corpus.train[:20], ("mano", full), ("mano", full + " tek" * 9)]
+    counts = [len(ids) for ids in trained.translator.tokenizer.encode(["mano", full])]
+    assert counts == [1, 4]
     given = {"tokenizer": trained.translator.tokenizer, "log": lines.append}
     task.train(recipe, pairs, corpus.dev[:4], tmp_path / "run", **given)
-    assert any(line.startswith("1 of 21 pairs has more tokens than positions") for line in lines)
+    assert any(line.startswith("1 of 22 pairs has more tokens than positions") for line in lines)
 
 
 def test_what_it_cannot_do(translator, trained, tmp_path):
