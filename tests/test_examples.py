@@ -144,7 +144,7 @@ def test_normalizations_are_compared_and_drawn(smoke, tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_multi30k_takes_further_files_and_the_other_direction(smoke, tmp_path_factory):
+def test_multi30k_takes_further_files_the_other_direction_and_french(smoke, tmp_path_factory):
     tok = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", ""), "translation", "multi30k", "tok")
     if not tok.is_dir():
         pytest.skip("KERAS_TRANSFORMER_DATA names no folder with translation/multi30k/tok")
@@ -157,3 +157,7 @@ def test_multi30k_takes_further_files_and_the_other_direction(smoke, tmp_path_fa
     assert "202 pairs" in printed, "the further pairs are missing"
     with gzip.open(tok / "val.lc.norm.tok.de.gz", "rt", encoding="utf-8") as file:
         assert f"  {file.readline().strip()}\n    -> " in printed, "German is no source"
+    printed = smoke("multi30k.py", "--language", "fr", "--initial", "translation/multi30k-en-de")
+    assert "pieces have a vector in the initial model" in printed, "the vocabulary is that of the German model"
+    with gzip.open(tok / "val.lc.norm.tok.fr.gz", "rt", encoding="utf-8") as file:
+        assert f"    == {file.readline().strip()}" in printed, "French is no target"
