@@ -30,10 +30,10 @@ class TreeParser(EncoderPredictor):
         tags: Names of the tags.
         threshold: Subtracted from the probability of each constituent. The predicted tree has the largest sum of these
             differences, which is about the tree with the most correct constituents (Goodman 1996). A smaller threshold
-            gives more constituents, and more wrong ones.
+            gives more constituents, and more wrong ones. An attribute, saved with the checkpoint.
 
     Raises:
-        ValueError: If the sizes of model, vocabulary, labels and tags differ.
+        ValueError: If the sizes of model, vocabulary, labels and tags differ, or the threshold is outside [0, 1].
     """
 
     task, model_class, config_class = "parsing", SpanParser, SpanParserConfig
@@ -57,6 +57,18 @@ class TreeParser(EncoderPredictor):
                 "Use those of the same training run."
             )
         self.tags, self.threshold = list(tags), threshold
+
+    @property
+    def threshold(self) -> float:
+        """Subtracted from the probability of each constituent."""
+        return self._threshold
+
+    @threshold.setter
+    def threshold(self, value: float):
+        if not 0 <= value <= 1:
+            raise ValueError(f"`threshold` must be a probability, from 0 to 1. Received: threshold={value}.")
+        self._threshold = value
+        self._compiled.clear()  # Compiled functions hold the value as a constant.
 
     def parse(self, sentences: Sequence[str | Sequence[str]], progress: Progress = None) -> list[Tree | None]:
         """Predicts the best tree of each sentence over its words, with the root TOP.

@@ -180,12 +180,13 @@ def test_span_scores_equal_probability_minus_threshold(trained):
     p = (p / p.sum(-1, keepdims=True))[:, 1:]
     np.testing.assert_allclose(scores, np.maximum(p.max(-1) - 0.3, 0), atol=1e-5)
     np.testing.assert_array_equal(labels, np.where(p.max(-1) > 0.3, p.argmax(-1) + 1, 0))
-    arguments = parser.model, parser.tokenizer, parser.labels, parser.tags
-    counts = [
-        len([*TreeParser(*arguments, max_tokens=32, threshold=threshold).parse(sentences)[0].subtrees()])
-        for threshold in (0.3, 1.0)
-    ]
-    assert counts[0] == 10 and counts[1] == 1 + 5, "the root and five tags"
+    parser = TreeParser(parser.model, parser.tokenizer, parser.labels, parser.tags, max_tokens=32)
+    counts = []
+    for parser.threshold in (0.3, 1.0):  # It may change between calls.
+        counts.append(len([*parser.parse(sentences)[0].subtrees()]))
+    assert counts == [10, 1 + 5], "the root and five tags"
+    with pytest.raises(ValueError, match="from 0 to 1. Received: threshold=1.5"):
+        parser.threshold = 1.5
 
 
 @pytest.mark.slow
