@@ -11,9 +11,15 @@ from run_states import copied_at_evaluation, was_resumed
 
 import zoo
 from zoo.config import NonAutoregressiveConfig
+from zoo.models.non_autoregressive import NonAutoregressive
 from zoo.translation import task
+from zoo.translation.length_loss import parallel_loss
+from zoo.translation.non_autoregressive import NonAutoregressiveTranslator
 from zoo.translation.parallel_search import parallel_search
 from zoo.translation.recipes import ALIGNED
+
+
+FULL = ("mano", "mano tek tek tek"), ("mano", "mano tek tek tek tek")
 
 
 def aligned_recipe(trained, **changes):
@@ -33,7 +39,7 @@ def made(trained, corpus, tmp_path_factory):
 
     def run(path):
         given = {"initial": trained.translator, "log": lines.append}
-        task.train(recipe, corpus.train, corpus.dev, path, **given)
+        task.train(recipe, [*corpus.train, *FULL], corpus.dev, path, **given)
 
     with copied_at_evaluation(2, folder / "run", folder / "half"):
         run(folder / "run")
@@ -104,17 +110,23 @@ def test_translations_end_at_the_limit(translator, sources):
     assert found[3] == [*found[40][:2], 3] and found[40][-1] == 3 and len(found[40]) > 3
 
 
-def test_pairs_that_do_not_fit_are_counted(trained, corpus, tmp_path):
-    recipe, lines = aligned_recipe(trained, steps=1, cooldown_steps=0, warmup_steps=1, evaluate_every=1), []
-    full = "mano" + " tek" * 40
-    while len(trained.translator.tokenizer.encode([full])[0]) > 4:  # As many as "mano" and the end have positions.
-        full = full.removesuffix(" tek")
-    pairs = [*corpus.train[:20], ("mano", full), ("mano", full + " tek" * 9)]
-    counts = [len(ids) for ids in trained.translator.tokenizer.encode(["mano", full])]
-    assert counts == [1, 4]
-    given = {"tokenizer": trained.translator.tokenizer, "log": lines.append}
-    task.train(recipe, pairs, corpus.dev[:4], tmp_path / "run", **given)
-    assert any(line.startswith("1 of 22 pairs has more tokens than positions") for line in lines)
+def test_examples_for_fit(translator, corpus):
+    """`fit` on what `examples` gives lowers the loss that `loss` computes."""
+    pairs = corpus.train[:64]
+    model = NonAutoregressive(translator.model.config)
+    model.build()
+    fresh = NonAutoregressiveTranslator(model, translator.tokenizer)
+    before = fresh.loss(pairs)
+    model.compile(keras.optimizers.Adam(3e-3), parallel_loss(model.config))
+    model.fit(fresh.examples(*map(list, zip(*pairs)), batch_size=16), epochs=3, shuffle=False, verbose=0)
+    assert fresh.loss(pairs) < 0.8 * before
+
+
+def test_pairs_that_do_not_fit_are_counted(made, translator, corpus):
+    counts = [len(ids) for ids in translator.tokenizer.encode([text for pair in FULL for text in pair])]
+    assert counts == [1, 4, 1, 5], "the first has as many as positions"
+    count = len(corpus.train) + 2
+    assert any(line.startswith(f"1 of {count:,} pairs has more tokens than positions") for line in made[2])
 
 
 def test_what_it_cannot_do(translator, trained, tmp_path):
