@@ -6,46 +6,22 @@ import importlib
 import json
 import pathlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import zoo
 from zoo.commands import command_line
 from zoo.commands.command_line import LIMITS, check_writable, given_arguments, given_command, log, progress_bar
-from zoo.commands.export_formats import add_format, check_format, is_saved_model, write_format
+from zoo.commands.export_formats import check_format, is_saved_model, write_format
+from zoo.commands.task_arguments import TaskArguments
 from zoo.config import Recipe, change_recipe
 from zoo.corpora.held_out import hold_out
 from zoo.extras import require
 from zoo.text.terminal import print_result, working
-from zoo.training_config import DTYPES
 
 
-class TaskCommands:
-    """Defines and runs the commands of a task. The docstrings of the methods `run_*` are the help of the commands.
-
-    Attributes:
-        task: The folder of the task in `zoo`.
-        recipes: Recipes by name.
-        predict: Name of the command that predicts, such as "classify"; None for neither that command nor `export`.
-        default_checkpoint: Default of `--checkpoint`; None if the option is required.
-        details: Help text of what `evaluate` prints beside scores.
-        reads_text: Whether models have a vocabulary.
-        reads_files: Whether models predict from files, such as images, not from lines of text.
-        formats: What `export` writes beside a SavedModel: names in `zoo.conversion.runtime_formats.FORMATS`.
-    """
-
-    task: str
-    recipes: Mapping[str, Recipe]
-    predict: str | None = None
-    default_checkpoint: str | None = None
-    details: str = ""
-    reads_text: bool = True
-    reads_files: bool = False
-    formats: tuple[str, ...] = ("onnx", "litert")
-
-    def add_corpus(self, command: argparse.ArgumentParser, prefix: str = "") -> None:
-        """Adds the arguments of a corpus, whose names start with the prefix: "" or "dev-"."""
-        raise NotImplementedError
+class TaskCommands(TaskArguments):
+    """Defines and runs the commands of a task."""
 
     def read(self, options: argparse.Namespace, prefix: str = "") -> Any:
         """Returns the corpus that the arguments of `add_corpus` select."""
@@ -63,12 +39,6 @@ class TaskCommands:
             progress: An argument of the predictor.
         """
         raise NotImplementedError
-
-    def add_evaluate(self, command: argparse.ArgumentParser) -> None:
-        """Adds further arguments of `evaluate`."""
-
-    def add_predict(self, command: argparse.ArgumentParser) -> None:
-        """Adds further arguments of the command that predicts."""
 
     def check(self, command: str, options: argparse.Namespace) -> None:
         """Raises the errors that a command would otherwise meet after its work, such as a missing package."""
@@ -107,7 +77,11 @@ class TaskCommands:
         return self.load_one(options.checkpoint, options)
 
     def load_one(self, name: str, options: argparse.Namespace) -> Any:
-        """Loads a predictor for a command; raises `ValueError` if it is one of another task."""
+        """Loads a predictor for a command, with the `settings` that are given as options.
+
+        Raises:
+            ValueError: If it is one of another task.
+        """
         with working(f"loading {name}"):
             predictor = zoo.load(name, options.dtype)
         if not self.suits(predictor, options):
@@ -116,6 +90,9 @@ class TaskCommands:
                 f"--checkpoint must be a model of the task {self.task}. Received: {name}, of the task "
                 f"{predictor.task}. Use another one{other}."
             )
+        names = [name for name in self.settings if hasattr(options, name)]
+        for name, value in given_arguments(options, names).items():
+            setattr(predictor, name, value)
         return predictor
 
     def suits(self, predictor: Any, options: argparse.Namespace) -> bool:
@@ -213,88 +190,3 @@ class TaskCommands:
     def main(self, arguments: list[str] | None = None) -> int:
         """Runs a command; returns the exit status, 2 for an error of the caller, which is printed in one line."""
         return command_line.run(self.parser(), arguments)
-
-    def parser(self) -> argparse.ArgumentParser:
-        """Returns the parser of all commands."""
-        program = f"python -m zoo.{self.task}"
-        parser = argparse.ArgumentParser(prog=program, description=f"Commands of the task {self.task}.")
-        commands = parser.add_subparsers(required=True, metavar="COMMAND")
-        self.add_commands(commands)
-        return parser
-
-    def add_commands(self, commands: Any) -> None:
-        """Adds all commands to the subparsers `commands`."""
-        train = self.add_command(commands, "train", self.run_train, resumes=True)
-        self.add_corpus(train)
-        self.add_corpus(train, "dev-")
-        text = "instead of a dev corpus: the share of the training corpus to hold out, such as 0.02"
-        train.add_argument("--dev-share", type=float, help=text)
-        text = "sizes of the model and settings of the training run, %(default)s by default"
-        train.add_argument("--recipe", choices=self.recipes, default="small", help=text)
-        text = "changes a value of the recipe, such as training.steps=500; may be repeated"
-        train.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help=text)
-        if self.reads_text:
-            train.add_argument("--vocabulary", help="by default that of --initial, or one learned from the corpus")
-        train.add_argument("--initial", help="model to fine-tune: a name, a checkpoint, a folder with a BERT")
-        text = "mirrored: train on all GPUs of this machine; workers: on those of all processes that TF_CONFIG names"
-        train.add_argument("--strategy", choices=["mirrored", "workers"], help=text)
-        text = "how GPUs add gradients; where `doctor` reports wrong sums or no answer, try one-device"
-        train.add_argument("--cross-device-ops", choices=["nccl", "hierarchical", "one-device"], help=text)
-        train.add_argument("--model-devices", type=int, default=1, help="that share a weight, on JAX; 1 by default")
-        train.add_argument("--card", help="JSON with name, data, licence of the data ... for the checkpoint's card")
-        train.add_argument("--output", required=True, help="folder of the run; an interrupted run resumes")
-        self.add_train(train)
-
-        finish = self.add_command(commands, "finish", self.run_finish)
-        finish.add_argument("folder", metavar="RUN", help="folder of the run, the --output of `train`")
-        text = "by default the best on dev if there was an evaluation, else the last"
-        finish.add_argument("--weights", choices=["best", "average", "last"], help=text)
-
-        evaluate = self.add_command(commands, "evaluate", self.run_evaluate, self.details)
-        self.add_checkpoint(evaluate)
-        self.add_corpus(evaluate)
-        text = "page to write, such as report.html: scores by length, the worst examples, confusions, calibration"
-        evaluate.add_argument("--report", metavar="FILE", help=text)
-        self.add_evaluate(evaluate)
-        if self.predict is None:
-            return
-        predict = self.add_command(commands, self.predict, self.run_predict, self.predictions.__doc__)
-        self.add_checkpoint(predict)
-        self.add_texts(predict)
-        self.add_predict(predict)
-
-        export = self.add_command(commands, "export", self.run_export)
-        self.add_checkpoint(export)
-        export.add_argument("--output", required=True, help="folder to write")
-        text = "limit of an input; a longer one is an error; 100,000 for texts and 20,000,000 for files by default"
-        export.add_argument("--max-bytes", type=int, help=text)
-        text = "limit of a call; a longer one is an error; none by default"
-        export.add_argument("--max-seconds", type=float, help=text)
-        self.add_export(export)
-        if self.formats:
-            add_format(export, self.formats)
-
-    def add_command(self, commands: Any, name: str, *arguments: Any, **options: Any) -> argparse.ArgumentParser:
-        """Adds a command, before which `check` is called; arguments as for `command_line.add_command`."""
-        check = functools.partial(self.check, name)
-        return command_line.add_command(commands, name, *arguments, check=check, **options)
-
-    def add_train(self, command: argparse.ArgumentParser) -> None:
-        """Adds further arguments of `train`."""
-
-    def add_texts(self, command: argparse.ArgumentParser) -> None:
-        """Adds the texts that a command reads."""
-        command.add_argument("files", nargs="*", help="texts, one a line; standard input by default")
-        command.add_argument("--text", action="append", help="a text instead of files")
-
-    def add_export(self, command: argparse.ArgumentParser) -> None:
-        """Adds further arguments of `export`."""
-
-    def add_checkpoint(self, command: argparse.ArgumentParser, **changed: Any) -> None:
-        """Adds `--checkpoint`, with `changed` options of `add_argument`, and `--dtype`."""
-        required = self.default_checkpoint is None
-        text = "name, folder or address" + ("" if required else "; %(default)s by default")
-        given = {"default": self.default_checkpoint, "required": required, "help": text, **changed}
-        command.add_argument("--checkpoint", **given)
-        text = "what the model computes in, %(default)s by default; mixed_bfloat16 is faster where there is bfloat16"
-        command.add_argument("--dtype", choices=DTYPES, default="float32", help=text)

@@ -24,7 +24,7 @@ class ImageCommands(TaskCommands):
     """The command line of image classification."""
 
     task, recipes, predict = "images", RECIPES, "classify"
-    reads_text, reads_files = False, True
+    reads_text, reads_files, settings = False, True, ("mirrored",)
     details = "The accuracy of each class, too."
 
     def add_corpus(self, command, prefix=""):
@@ -44,12 +44,6 @@ class ImageCommands(TaskCommands):
         if getattr(options, "picture", None):
             require("Drawing", "matplotlib")
             check_writable(options.picture)
-
-    def load_one(self, name, options):
-        predictor = super().load_one(name, options)
-        if getattr(options, "mirrored", None) is not None:
-            predictor.mirrored = options.mirrored
-        return predictor
 
     def add_texts(self, command):
         command.add_argument("files", nargs="+", help="images")

@@ -22,7 +22,7 @@ class RecognitionCommands(TaskCommands):
     """The command line of speech recognition."""
 
     task, recipes, predict = "recognition", RECIPES, "transcribe"
-    reads_files, formats = True, ()
+    reads_files, formats, settings = True, (), _SEARCH
 
     def add_corpus(self, command, prefix=""):
         group = command_line.corpus_group(command, prefix)
@@ -49,13 +49,6 @@ class RecognitionCommands(TaskCommands):
         if getattr(options, "picture", None):
             require("Drawing", "matplotlib")
             check_writable(options.picture)
-
-    def load_one(self, name, options):
-        predictor = super().load_one(name, options)
-        for setting in _SEARCH:
-            if getattr(options, setting, None) is not None:
-                setattr(predictor, setting, getattr(options, setting))
-        return predictor
 
     def add_evaluate(self, command):
         _add_search(command)

@@ -35,10 +35,13 @@ TASKS = [
 class Shouting(TaskCommands):
     """A task whose predictor is a function from a list of texts to a list of texts."""
 
-    task, recipes, predict = "shouting", {"small": None}, "shout"
+    task, recipes, predict, settings = "shouting", {"small": None}, "shout", ("loud", "of_another_command")
 
     def add_corpus(self, command, prefix=""):
         pass
+
+    def add_predict(self, command):
+        command.add_argument("--loud", type=int)
 
     def predictions(self, predictor, lines, options, progress):
         """Returns the lines in capitals."""
@@ -59,6 +62,20 @@ def shout(monkeypatch):
 
 def upper(lines):
     return [line.upper() for line in lines]
+
+
+@pytest.mark.parametrize("given, expected", [(["--loud", "3"], 3), ([], 1)])
+def test_options_replace_settings_of_the_predictor(shout, given, expected):
+    def predictor(lines):
+        return lines
+
+    predictor.loud = 1
+    assert shout(predictor, "--text", "a", *given) == 0 and predictor.loud == expected
+
+
+def test_values_of_the_recipe_are_set_in_one_option_or_in_several():
+    options = Shouting().parser().parse_args(["train", "--set", "a=1", "b=2", "--output", "run", "--set", "c=3"])
+    assert options.set == ["a=1", "b=2", "c=3"]
 
 
 def test_results_come_in_the_order_of_the_files(shout, tmp_path, capsys, monkeypatch):

@@ -18,7 +18,6 @@ from zoo.translation.non_autoregressive import NonAutoregressiveTranslator
 from zoo.translation.parallel_search import parallel_search
 from zoo.translation.recipes import ALIGNED
 
-
 FULL = ("mano", "mano tek tek tek"), ("mano", "mano tek tek tek tek")
 
 
