@@ -19,7 +19,8 @@ def ctc_loss(labels: Any, logits: Any, blank_id: int = 0) -> Any:
 
     Args:
         labels: Int32 `[B, T]`, padded at the end with `blank_id`.
-        logits: Float `[B, F, V]`. Frames of padding must be blank for certain: all other logits far below.
+        logits: Float `[B, F, V]`. Frames of padding must be blank for certain: all other logits at -1e30, so that no
+            text has a label there.
         blank_id: Class of frames without a label.
 
     Returns:

@@ -46,6 +46,7 @@ PARALLEL = [
     Fault("zoo/models/non_autoregressive.py", "self.config.glancing * wrong", "self.config.glancing * count", ALIGNED),
     Fault("zoo/models/non_autoregressive.py", "ops.equal(target, PAD_ID), END_ID, target", "False, 3, target", ALIGNED),
     Fault("zoo/models/non_autoregressive.py", "ops.where(shown, path, positions)", "path", ALIGNED),
+    Fault("zoo/models/class_padding.py", "_CERTAINLY_NOT = -1e30", "_CERTAINLY_NOT = -1e4", ALIGNED),
     Fault("zoo/training/text_ctc.py", "ops.where(ops.any(real, axis=1), losses, 0.0)", "losses", ALIGNED),
     Fault("zoo/translation/length_loss.py", "losses = losses * ops.reshape(", "ops.reshape(", ALIGNED),
     Fault(

@@ -30,9 +30,9 @@ TARGET = np.array([[7, 7, 4, 5, 6, 3], [8, 4, 3, 0, 0, 0]])
 CLOSE = {"rtol": 1e-4, "atol": 1e-5}
 
 
-def made(**changes):
+def made(dtype="float32", **changes):
     keras.utils.set_random_seed(1)
-    model = NonAutoregressive(dataclasses.replace(CONFIG, **changes))
+    model = NonAutoregressive(dataclasses.replace(CONFIG, **changes), dtype=dtype)
     model.build()
     rng = np.random.default_rng(1)
     for weight in model.trainable_weights:
@@ -62,7 +62,20 @@ def test_each_source_token_has_positions(model):
     found = logits(model)
     assert found.shape == (2, 15, 9)
     np.testing.assert_allclose(found[masked > 0], of_positions(model, masked)[masked > 0], **CLOSE)
-    assert (found[masked == 0] == np.where(np.arange(9) == 3, 0, -1e4)).all()  # Blank for certain.
+    probabilities = ops.convert_to_numpy(ops.softmax(found[masked == 0]))
+    assert (probabilities == (np.arange(9) == 3)).all()  # Blank for certain.
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16", "mixed_float16"])
+def test_a_text_that_does_not_fit_has_no_place_in_the_padding(dtype):
+    """The second row has 9 positions, and 6 behind them for the first one."""
+    model, loss = made(dtype=dtype), parallel_loss(CONFIG)
+    target = np.zeros((2, 11), "int32")
+    target[:, :10] = [5, 6] * 5
+    found = [
+        float(loss(target[rows], model({"source": SOURCE[rows], "target": target[rows]}))) for rows in ([0], [0, 1])
+    ]
+    assert found[0] > 1 and found[1] == pytest.approx(found[0], rel=1e-2)
 
 
 def test_the_target_and_padding_change_nothing_outside_of_training(model):
