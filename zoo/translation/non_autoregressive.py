@@ -30,9 +30,9 @@ class NonAutoregressiveTranslator(Translator):
 
     Args:
         model, tokenizer, card: As for `Predictor`.
-        iterations: Number of predictions of each token; 1 predicts all of them once. An attribute, saved with the
-            checkpoint.
-        beam_size: Number of lengths. 1 if the output of the model has a fixed length.
+        iterations: Number of predictions of each token; 1 predicts all of them once, as aligned outputs always are, 10
+            by default otherwise. An attribute, saved with the checkpoint.
+        beam_size: Number of lengths. 1 if the output of the model has a fixed length or is aligned.
         jit_compile: Whether XLA compiles the search, with room for the longest translation that is allowed.
         options: `max_source_tokens`, `batch_tokens`, `split_sentences`, `max_extra_tokens`, `placeholders`,
             `known_words` and `glossary` of `Translator`.
@@ -52,7 +52,7 @@ class NonAutoregressiveTranslator(Translator):
         model: NonAutoregressive,
         tokenizer: Vocabulary,
         card: dict | None = None,
-        iterations: int = 10,
+        iterations: int | None = None,
         beam_size: int | None = None,
         jit_compile: bool = False,
         **options,
@@ -64,7 +64,7 @@ class NonAutoregressiveTranslator(Translator):
         if beam_size is None:
             beam_size = 5 if model.config.num_length_classes else 1
         super().__init__(model, tokenizer, card, beam_size=beam_size, jit_compile=jit_compile, **options)
-        self.iterations = iterations
+        self.iterations = (1 if model.aligned else 10) if iterations is None else iterations
         self.search_settings()  # Checks them.
 
     def search_settings(
@@ -73,9 +73,15 @@ class NonAutoregressiveTranslator(Translator):
         """Returns `num_return` and `beam_size`, with the default of the translator; see `Translator.search_settings`.
 
         Raises:
-            ValueError: If a number is too small, there are not as many lengths, or there is a length penalty.
+            ValueError: If a number is too small, there are not as many lengths, outputs are aligned and there are several
+                iterations, or there is a length penalty.
         """
         check_count("iterations", self.iterations, 1)
+        if self.model.aligned and self.iterations > 1:
+            raise ValueError(
+                "A translator with aligned outputs predicts each position once, and is worse when it predicts some again. "
+                f"Received: iterations={self.iterations}. Leave it at 1."
+            )
         if length_penalty is not None:
             raise ValueError(
                 "A non-autoregressive translator compares lengths by the mean log-probability of their tokens. "

@@ -87,7 +87,10 @@ class Translation(Task):
     def make_predictor(self, model, card, run):
         options = {"max_source_tokens": 128, "split_sentences": True}
         if isinstance(run.initial, Translator):
-            kept = self.predictor_class.settings if type(run.initial) is self.predictor_class else options
+            same = type(run.initial) is self.predictor_class and _lengths(run.initial.model.config) == _lengths(
+                run.config
+            )
+            kept = self.predictor_class.settings if same else options
             options = {name: getattr(run.initial, name) for name in kept}
         options["max_source_tokens"] = min(options["max_source_tokens"], run.max_tokens)
         if _placeholders(run):
@@ -193,6 +196,11 @@ def _outcomes(sources, references, translations):
 def _placeholders(run):
     """Returns whether the translator uses placeholders: as the settings say, or as the model that is fine-tuned."""
     return run.settings.placeholders or getattr(run.initial, "placeholders", False)
+
+
+def _lengths(config):
+    """Returns how a model that predicts all tokens at once knows how many there are."""
+    return getattr(config, "lengths", None)
 
 
 def _spelling(augment):
