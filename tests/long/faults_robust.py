@@ -154,7 +154,7 @@ ROBUST = [
     ),
     Fault(
         "zoo/translation/task.py",
-        "if type(run.initial) is self.predictor_class else options",
+        "if same else options",
         "if False else options",
         "tests/zoo/translation/test_known_words.py",
     ),

@@ -73,13 +73,13 @@ class NonAutoregressiveTranslator(Translator):
         """Returns `num_return` and `beam_size`, with the default of the translator; see `Translator.search_settings`.
 
         Raises:
-            ValueError: If a number is too small, there are not as many lengths, outputs are aligned and there are several
-                iterations, or there is a length penalty.
+            ValueError: If a number is too small, there are not as many lengths, there are several iterations of aligned
+                outputs, or there is a length penalty.
         """
         check_count("iterations", self.iterations, 1)
         if self.model.aligned and self.iterations > 1:
             raise ValueError(
-                "A translator with aligned outputs predicts each position once, and is worse when it predicts some again. "
+                "A translator with aligned outputs predicts each position once; it is worse when it predicts some again. "
                 f"Received: iterations={self.iterations}. Leave it at 1."
             )
         if length_penalty is not None:
