@@ -79,7 +79,7 @@ class NonAutoregressiveTranslator(Translator):
         check_count("iterations", self.iterations, 1)
         if self.model.aligned and self.iterations > 1:
             raise ValueError(
-                "A translator with aligned outputs predicts each position once; it is worse when it predicts some again. "
+                "A translator with aligned outputs predicts each position once: predicted again, they would be worse. "
                 f"Received: iterations={self.iterations}. Leave it at 1."
             )
         if length_penalty is not None:
