@@ -83,7 +83,8 @@ def main():
         splits["train"] = [*splits["train"], *more]
         card["data"] += "; and the further files of the command"
     initial, tokenizer = zoo.load(options.initial) if options.initial else None, None
-    if initial and {initial.card.get("source_language"), initial.card.get("target_language")} != set(languages):
+    known = {initial.card.get(f"{side}_language") for side in ("source", "target")} if initial else set()
+    if known - {None, *languages}:
         texts = (text for pair in splits["train"] for text in pair)
         tokenizer = train_tokenizer(texts, recipe.model.vocabulary_size)
     with tempfile.TemporaryDirectory() as temporary:

@@ -39,7 +39,7 @@ scratch | small)
         training.cooldown_steps=3400 training.evaluate_every=600 training.peak_learning_rate=1e-3 training.seed=2 \
         -- --initial runs/genia-first/checkpoint
     [ "$1" = scratch ] && exit 0
-    # The texts of CRAFT, other articles of the same field, with trees of the larger parser: half of what GENIA has.
+    # The texts of CRAFT, articles of a neighbouring field, with trees of the larger parser instead of its own.
     [ -f runs/parsed.trees ] || gzip -cd "$craft/train.trees.gz" | sed 's/([^ ()]* *//g; s/)//g' |
         awk 'NF >= 5 && NF <= 70 && !seen[$0]++' |
         python -m zoo.parsing parse --tokenised --dtype mixed_bfloat16 > runs/parsed.trees.part

@@ -40,7 +40,7 @@ class NonAutoregressive(EncoderDecoder):
     Returns:
         Logits in the compute dtype. With predicted lengths `[B, T + 1, max(V, C)]`: first those of the C classes of
         lengths, and then those of the tokens; with a fixed one those of the tokens `[B, T, V]`; with aligned outputs
-        those of the positions `[B, U S, V]`, of which those of padding are blank for certain.
+        those of the positions `[B, U S, V]`, of which those of padding are blank for certain (float32 for float16).
 
     Raises:
         ValueError: If an id is outside of the vocabulary, in an eager call.

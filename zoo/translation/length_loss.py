@@ -9,14 +9,21 @@ from zoo.config import END_ID, PAD_ID, NonAutoregressiveConfig
 from zoo.training.text_ctc import text_ctc
 
 
-def parallel_loss(config: NonAutoregressiveConfig, **options) -> keras.losses.Loss:
+def parallel_loss(config: NonAutoregressiveConfig, label_smoothing: float = 0.0) -> keras.losses.Loss:
     """Returns the loss of a model of this configuration, a sum over tokens.
 
-    `options` are those of `TokenCrossEntropy`. Without effect on aligned outputs; `check_aligned` refuses smoothing.
+    Raises:
+        ValueError: If that of aligned outputs is to be smoothed.
     """
     if config.lengths == "aligned":
+        if label_smoothing:
+            raise ValueError(
+                f"The loss of aligned outputs cannot be smoothed. Received: label_smoothing={label_smoothing}. Set "
+                "training.label_smoothing=0, or take the recipe `aligned`."
+            )
         return AlignmentLoss()
-    return LengthAndTokenCrossEntropy(config.num_length_classes, config.vocabulary_size, reduction="sum", **options)
+    sizes = config.num_length_classes, config.vocabulary_size
+    return LengthAndTokenCrossEntropy(*sizes, label_smoothing=label_smoothing, reduction="sum")
 
 
 @keras.saving.register_keras_serializable("zoo")

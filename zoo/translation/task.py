@@ -220,11 +220,7 @@ class NonAutoregressiveTranslation(Translation):
 
     def check(self, recipe, initial):
         super().check(recipe, initial)
-        if recipe.model.lengths == "aligned" and recipe.training.label_smoothing:
-            raise ValueError(
-                "The loss of aligned outputs cannot be smoothed. Received: label_smoothing="
-                f"{recipe.training.label_smoothing}. Set training.label_smoothing=0, or take the recipe `aligned`."
-            )
+        parallel_loss(recipe.model, recipe.training.label_smoothing)  # Checks them.
 
     def encode(self, run, tokenizer):
         corpus = super().encode(run, tokenizer)
@@ -239,7 +235,7 @@ class NonAutoregressiveTranslation(Translation):
         return corpus
 
     def make_loss(self, run, pad_label):
-        return parallel_loss(run.config, label_smoothing=run.settings.label_smoothing, pad_id=pad_label)
+        return parallel_loss(run.config, run.settings.label_smoothing)
 
     def change_batches(self, batches, step, run):
         return MaskedTargets(batches, run.config, run.settings.seed, step)
