@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from zoo.config_checks import CheckedConfig, choice, positive, rate, zero_or_more
+from zoo.config_checks import CheckedConfig, choice, positive, rate, share, zero_or_more
 from zoo.config_values import override
 from zoo.training_config import TrainingConfig
 
@@ -130,6 +130,8 @@ class NonAutoregressiveConfig(ModelConfig):
         positions_per_token: Of an aligned output. A translation cannot have more tokens than positions.
         glancing: Of an aligned output, in training: the share of what the model would have got wrong that is shown to
             it, at random positions (Qian et al. 2021); 0 for none.
+        imputed: Of an aligned output, in training: the share of texts of which any share is shown, from nothing to all,
+            whatever the model gets wrong. Decoding in several iterations needs it (Saharia et al. 2020).
     """
 
     lengths: str = choice("predicted", "fixed", "aligned")
@@ -137,6 +139,7 @@ class NonAutoregressiveConfig(ModelConfig):
     max_length_change: int = positive(32)
     positions_per_token: int = positive(2)
     glancing: float = rate(0.5)
+    imputed: float = share(0.0)
 
     def __post_init__(self):
         super().__post_init__()
@@ -287,11 +290,11 @@ def change_recipe(recipe: Recipe, assignments: Sequence[str]) -> Recipe:
     given = {name.strip(): text for name, _, text in (assignment.partition("=") for assignment in assignments)}
     settings = recipe.training
     try:
-        share = int(given["training.steps"].replace("_", "")) / settings.steps
+        scale = int(given["training.steps"].replace("_", "")) / settings.steps
         peak = settings.peak_learning_rate or float(given.get("training.peak_learning_rate", 0))
     except (KeyError, ValueError):  # `override` reports an invalid number.
         return override(recipe, assignments)
-    scaled = [f"training.cooldown_steps={round(settings.cooldown_steps * share)}"]
+    scaled = [f"training.cooldown_steps={round(settings.cooldown_steps * scale)}"]
     if peak:
-        scaled.append(f"training.warmup_steps={max(1, round(settings.warmup_steps * share))}")
+        scaled.append(f"training.warmup_steps={max(1, round(settings.warmup_steps * scale))}")
     return override(recipe, [*scaled, *assignments])

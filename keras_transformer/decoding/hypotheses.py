@@ -70,9 +70,9 @@ def possible(log_probs: Any) -> Any:
 
 
 def check_tokens(**token_ids: int | None) -> None:
-    """Raises `ValueError` unless every special token is a non-negative integer; the end may be None."""
+    """Raises `ValueError` unless every special token is a non-negative integer; the end and the blank may be None."""
     for name, token_id in token_ids.items():
-        if token_id is None and name == "end_id":
+        if token_id is None and name in ("end_id", "blank_id"):
             continue
         if isinstance(token_id, bool) or not isinstance(token_id, (int, np.integer)) or token_id < 0:
             raise ValueError(

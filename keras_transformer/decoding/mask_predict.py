@@ -7,7 +7,8 @@ from keras import ops
 
 from keras_transformer.decoding import candidates, hypotheses
 
-_LAST = 1e30  # Above all log-probabilities.
+_KEPT, _LAST = 1.0, 1e30  # Above all log-probabilities.
+_BLANK = -1e3  # Takes those of blanks below all others.
 
 
 def mask_predict(
@@ -19,6 +20,7 @@ def mask_predict(
     pad_id: int = 0,
     end_id: int | None = None,
     never: tuple[int, ...] = (),
+    blank_id: int | None = None,
     max_length: Any = None,
 ) -> tuple[Any, Any]:
     """Runs mask-predict (Ghazvininejad et al. 2019, section 3.2), for models that predict all tokens at once.
@@ -39,6 +41,9 @@ def mask_predict(
         end_id: If given, a row ends with its first end token, which is one of its N tokens then. What is behind it is
             predicted anew in each iteration, as no one knows where the end will be.
         never: Further tokens that are never predicted.
+        blank_id: If given, the rows are alignments, in which this token stands at positions without one. What was kept
+            once stays, as in the Imputer (Saharia et al. 2020), since of a token at two positions, one could become
+            another word; and blanks are masked before all others, so that they are the last to be decided.
         max_length: Width L, as for `greedy_search`.
 
     Returns:
@@ -48,7 +53,7 @@ def mask_predict(
     Raises:
         ValueError: If an argument or the logits do not fit.
     """
-    hypotheses.check_tokens(mask_id=mask_id, pad_id=pad_id, end_id=end_id)
+    hypotheses.check_tokens(mask_id=mask_id, pad_id=pad_id, end_id=end_id, blank_id=blank_id)
     hypotheses.check_count("iterations", iterations, 1)
     lengths, width = hypotheses.resolve_limits(lengths, max_length)
     ruled_out = {mask_id, pad_id, *never} - {end_id}
@@ -62,21 +67,26 @@ def mask_predict(
         ended = ops.logical_and(ops.equal(ids, end_id), real)
         return ops.min(ops.where(ended, steps + 1, lengths[:, None]), axis=1)
 
-    def body(index, ids, log_probs):
+    def certainty(ids, log_probs, masked):
+        if blank_id is None:
+            return log_probs
+        return ops.where(masked, ops.where(ops.equal(ids, blank_id), log_probs + _BLANK, log_probs), _KEPT)
+
+    def body(index, ids, log_probs, masked):
         kept = ends(ids)
         # All that is behind the end comes first: its log-probabilities are below all others.
         counts = kept * (iterations - index) // iterations + lengths - kept
-        keys = ops.where(steps < kept[:, None], log_probs, -_LAST)
+        keys = ops.where(steps < kept[:, None], certainty(ids, log_probs, masked), -_LAST)
         order = ops.cast(ops.argsort(ops.where(real, keys, _LAST), axis=1), "int32")
         rank = ops.cast(ops.argsort(order, axis=1), "int32")
         masked = rank < counts[:, None]
         places, spread = _places(masked, all_places=isinstance(width, int))
         found, values = _best(step(ops.where(masked, mask_id, ids), places), ruled_out)
-        return index + 1, ops.where(masked, spread(found), ids), ops.where(masked, spread(values), log_probs)
+        return index + 1, ops.where(masked, spread(found), ids), ops.where(masked, spread(values), log_probs), masked
 
     ids = ops.where(real, mask_id, pad_id)
-    start = ops.convert_to_tensor(0, "int32"), ids, ops.zeros_like(ids, "float32")
-    _, ids, log_probs = ops.while_loop(lambda index, ids, log_probs: index < iterations, body, start)
+    start = ops.convert_to_tensor(0, "int32"), ids, ops.zeros_like(ids, "float32"), real
+    _, ids, log_probs, _ = ops.while_loop(lambda index, *_: index < iterations, body, start)
     kept = steps < ends(ids)[:, None]
     return ops.where(kept, ids, pad_id), ops.where(kept, log_probs, 0.0)
 

@@ -29,14 +29,16 @@ def step_of(logits):
     return step
 
 
-def reference(logits, length, iterations, end=None, never=()):
+def reference(logits, length, iterations, end=None, never=(), blank=None):
     """One row, token by token, from the equation."""
     ids, values = np.full(WIDTH, PAD), np.zeros(WIDTH)
     ids[:length] = MASK
-    kept = length
+    kept, masked = length, [*range(length)]
     for t in range(iterations):
         count = kept * (iterations - t) // iterations
-        masked = sorted(range(kept), key=lambda i: values[i])[:count] + [*range(kept, length)]
+        decided = [blank is not None and i not in masked for i in range(kept)]
+        order = sorted(range(kept), key=lambda i: (decided[i], blank is None or ids[i] != blank, values[i]))
+        masked = order[:count] + [*range(kept, length)]
         shown = ids.copy()
         shown[masked] = MASK
         for i in masked:
@@ -53,15 +55,17 @@ def reference(logits, length, iterations, end=None, never=()):
 
 @pytest.mark.parametrize("iterations", [1, 2, 4, 15])
 @pytest.mark.parametrize("end", [None, END])
-def test_equals_a_loop_over_tokens(iterations, end):
+@pytest.mark.parametrize("blank", [None, 7])
+def test_equals_a_loop_over_tokens(iterations, end, blank):
     lengths = np.array([11, 1, 7, 4, 11, 9])
     changed = 0
     for seed in range(3):
         logits, never = table(seed), (5,) if end else (END, 5)
-        options = {"lengths": lengths, "mask_id": MASK, "end_id": end, "never": never, "max_length": WIDTH}
+        options = {"lengths": lengths, "mask_id": MASK, "end_id": end, "never": never, "blank_id": blank}
+        options["max_length"] = WIDTH
         ids, values = mask_predict(step_of(logits), iterations=iterations, **options)
         for row, length in enumerate(lengths):
-            expected, scores = reference(logits, length, iterations, end, never)
+            expected, scores = reference(logits, length, iterations, end, never, blank)
             assert [*ops.convert_to_numpy(ids)[row]] == [*expected]
             np.testing.assert_allclose(ops.convert_to_numpy(values)[row], scores, atol=2e-5)
             changed += iterations > 1 and [*expected] != [*reference(logits, length, 1, end, never)[0]]

@@ -1,4 +1,4 @@
-"""Logits of heads with different numbers of classes in one tensor, and of positions of padding."""
+"""Logits of heads with different numbers of classes in one tensor, and of positions whose class is given."""
 
 from typing import Any
 
@@ -15,17 +15,17 @@ def pad_classes(logits: Any, count: int) -> Any:
     return ops.pad(logits, [(0, 0)] * (len(logits.shape) - 1) + [(0, missing)], constant_values=NEVER)
 
 
-def pad_positions(logits: Any, mask: Any, blank_id: int) -> Any:
-    """Makes positions of padding blank for certain, as `keras_transformer.training.ctc_loss` expects.
+def certain_positions(logits: Any, certain: Any, class_ids: Any) -> Any:
+    """Gives some positions a class for certain, as `keras_transformer.training.ctc_loss` expects it of padding.
 
     Args:
         logits: `[B, F, V]`. Those in float16 become float32.
-        mask: Booleans `[B, F]`, false for padding.
-        blank_id: Class of positions without a token.
+        certain: Booleans `[B, F]`: which positions.
+        class_ids: The class of all of them, or integers `[B, F]`.
     """
     if keras.backend.standardize_dtype(logits.dtype) == "float16":
         logits = ops.cast(logits, "float32")
-    blank = ops.equal(ops.arange(logits.shape[-1]), blank_id)
-    # Not even a text that fits nowhere else may have a token there, so the logit is as low as in `ctc_loss`.
-    never = ops.cast(ops.where(blank, 0.0, _CERTAINLY_NOT), logits.dtype)
-    return ops.where(mask[..., None], logits, never)
+    own = ops.equal(ops.arange(logits.shape[-1], dtype="int32"), ops.convert_to_tensor(class_ids)[..., None])
+    # Not even a text that fits nowhere else may have another token there, so the logit is as low as in `ctc_loss`.
+    fixed = ops.cast(ops.where(own, 0.0, _CERTAINLY_NOT), logits.dtype)
+    return ops.where(certain[..., None], fixed, logits)

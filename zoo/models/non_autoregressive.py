@@ -8,7 +8,7 @@ from keras_transformer.ops.gather import gather
 from keras_transformer.ops.sizes import flattened
 from keras_transformer.training import ctc_alignment
 from zoo.config import END_ID, PAD_ID, START_ID, NonAutoregressiveConfig
-from zoo.models.class_padding import pad_classes, pad_positions
+from zoo.models.class_padding import certain_positions, pad_classes
 from zoo.models.seq2seq import EncoderDecoder
 from zoo.models.text_encoder import masked_mean
 
@@ -27,8 +27,8 @@ class NonAutoregressive(EncoderDecoder):
     With aligned outputs there is no length: each token of the source has U positions, and the decoder reads its vector
     at them. A token may stand at several positions in a row, and others are blank, for which the end token stands
     (Libovicky and Helcl 2018). In training, all positions are predicted once, and then again with some of the most
-    probable alignment of the target shown, the more the worse the first prediction was (Qian et al. 2021, for aligned
-    outputs as in Gu and Kong 2021).
+    probable alignment of the target shown: the more the worse the first prediction was (Qian et al. 2021, for aligned
+    outputs as in Gu and Kong 2021), or any share, for decoding in several iterations (Saharia et al. 2020).
 
     Args:
         config: Sizes and rates.
@@ -40,7 +40,8 @@ class NonAutoregressive(EncoderDecoder):
     Returns:
         Logits in the compute dtype. With predicted lengths `[B, T + 1, max(V, C)]`: first those of the C classes of
         lengths, and then those of the tokens; with a fixed one those of the tokens `[B, T, V]`; with aligned outputs
-        those of the positions `[B, U S, V]`, of which those of padding are blank for certain (float32 for float16).
+        those of the positions `[B, U S, V]`, of which those of padding are blank for certain, and those shown in
+        training what they are (float32 for float16).
 
     Raises:
         ValueError: If an id is outside of the vocabulary, in an eager call.
@@ -56,7 +57,8 @@ class NonAutoregressive(EncoderDecoder):
                 config.num_length_classes, dtype=self.dtype_policy, name="length_head"
             )
         self.aligned = config.lengths == "aligned"
-        self.seed_generator = keras.random.SeedGenerator() if self.aligned and config.glancing else None
+        shows = self.aligned and (config.glancing or config.imputed)
+        self.seed_generator = keras.random.SeedGenerator() if shows else None
 
     def build(self, inputs_shape=None):
         if self.length_head is not None:
@@ -84,18 +86,27 @@ class NonAutoregressive(EncoderDecoder):
         positions, copies = self.masked_positions(source), self.copies(memory)
         real = masks.padding_mask(positions, PAD_ID)
 
-        def predict(positions):
-            return pad_positions(self.logits(self.decode(positions, memory, memory_mask, None, copies)), real, END_ID)
+        def predict(positions, given, class_ids):
+            logits = self.logits(self.decode(positions, memory, memory_mask, None, copies))
+            return certain_positions(logits, given, class_ids)
 
+        padding = ops.logical_not(real)
+        guessed = predict(positions, padding, END_ID)
         if not (training and self.seed_generator):
-            return predict(positions)
-        guessed = ops.stop_gradient(predict(positions))
+            return guessed
+        guessed = ops.stop_gradient(guessed)
         path = ctc_alignment(ops.where(ops.equal(target, PAD_ID), END_ID, target), guessed, END_ID)
         wrong = ops.logical_and(real, ops.not_equal(ops.argmax(guessed, axis=-1), path))
         wrong, count = (ops.sum(ops.cast(each, "float32"), axis=1, keepdims=True) for each in (wrong, real))
-        chance = keras.random.uniform(ops.shape(positions), dtype="float32", seed=self.seed_generator)
-        shown = ops.logical_and(real, chance * ops.maximum(count, 1.0) < self.config.glancing * wrong)
-        return predict(ops.where(shown, path, positions))
+        rate = self.config.glancing * wrong / ops.maximum(count, 1.0)
+        if self.config.imputed:
+            any_rate = self._uniform(ops.shape(rate)) / self.config.imputed
+            rate = ops.where(any_rate < 1.0, any_rate, rate)
+        shown = ops.logical_and(real, self._uniform(ops.shape(positions)) < rate)
+        return predict(ops.where(shown, path, positions), ops.logical_or(shown, padding), path)
+
+    def _uniform(self, shape):
+        return keras.random.uniform(shape, dtype="float32", seed=self.seed_generator)
 
     def masked_positions(self, source):
         """Returns the positions `[B, U S]` of an aligned output: masked, or padding behind the source."""

@@ -30,8 +30,8 @@ class NonAutoregressiveTranslator(Translator):
 
     Args:
         model, tokenizer, card: As for `Predictor`.
-        iterations: Number of predictions of each token; 1 predicts all of them once, as aligned outputs always are, 10
-            by default otherwise. An attribute, saved with the checkpoint.
+        iterations: Number of predictions; 1 predicts all tokens once. 10 by default; of aligned outputs 4, or 1 if the
+            model was trained without `imputed`. An attribute, saved with the checkpoint.
         beam_size: Number of lengths. 1 if the output of the model has a fixed length or is aligned.
         jit_compile: Whether XLA compiles the search, with room for the longest translation that is allowed.
         options: `max_source_tokens`, `batch_tokens`, `split_sentences`, `max_extra_tokens`, `placeholders`,
@@ -64,7 +64,9 @@ class NonAutoregressiveTranslator(Translator):
         if beam_size is None:
             beam_size = 5 if model.config.num_length_classes else 1
         super().__init__(model, tokenizer, card, beam_size=beam_size, jit_compile=jit_compile, **options)
-        self.iterations = (1 if model.aligned else 10) if iterations is None else iterations
+        if iterations is None:
+            iterations = 10 if not model.aligned else 4 if model.config.imputed else 1
+        self.iterations = iterations
         self.search_settings()  # Checks them.
 
     def search_settings(
@@ -73,14 +75,14 @@ class NonAutoregressiveTranslator(Translator):
         """Returns `num_return` and `beam_size`, with the default of the translator; see `Translator.search_settings`.
 
         Raises:
-            ValueError: If a number is too small, there are not as many lengths, there are several iterations of aligned
-                outputs, or there is a length penalty.
+            ValueError: If a number is too small, there are not as many lengths, the model was not trained for several
+                iterations, or there is a length penalty.
         """
         check_count("iterations", self.iterations, 1)
-        if self.model.aligned and self.iterations > 1:
+        if self.model.aligned and not self.model.config.imputed and self.iterations > 1:
             raise ValueError(
-                "A translator with aligned outputs predicts each position once: predicted again, they would be worse. "
-                f"Received: iterations={self.iterations}. Leave it at 1."
+                "This translator has learned to predict all positions at once only. Received: "
+                f"iterations={self.iterations}. Leave it at 1, or train it with model.imputed=0.7."
             )
         if length_penalty is not None:
             raise ValueError(

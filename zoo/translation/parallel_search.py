@@ -61,7 +61,8 @@ def parallel_search(
         mask_id=MASK_ID,
         pad_id=PAD_ID,
         end_id=end,
-        never=(START_ID,) if model.aligned else (START_ID, END_ID),
+        never=() if model.aligned else (END_ID,),
+        blank_id=END_ID if model.aligned else None,
         max_length=width,
     )
     if model.aligned:

@@ -68,10 +68,10 @@ NONAUTOREGRESSIVE = Recipe(
 
 ALIGNED = replace(
     NONAUTOREGRESSIVE,
-    model=replace(NONAUTOREGRESSIVE.model, lengths="aligned"),
+    model=replace(NONAUTOREGRESSIVE.model, lengths="aligned", imputed=0.7),
     training=replace(NONAUTOREGRESSIVE.training, label_smoothing=0.0),
-    source="Alignments of all tokens at once, Libovicky and Helcl 2018, with glancing, Qian et al. 2021; sizes and "
-    "teacher as for `nonautoregressive`",
+    source="Alignments of all tokens at once, Libovicky and Helcl 2018, in several iterations, Saharia et al. 2020, "
+    "with glancing, Qian et al. 2021; sizes and teacher as for `nonautoregressive`",
 )
 
 BASE = Recipe(

@@ -94,7 +94,10 @@ def test_training_shows_a_share_of_what_was_wrong(model, monkeypatch):
     first = logits(model, source, target)
     path = ops.convert_to_numpy(ctc_alignment(np.where(target, target, 3), first, 3))
     assert ((shown == masked) | (shown == path)).all()
-    np.testing.assert_allclose(found[shown > 0], of_positions(model, shown, source)[shown > 0], **CLOSE)
+    hidden = shown == 2
+    np.testing.assert_allclose(found[hidden], of_positions(model, shown, source)[hidden], **CLOSE)
+    certain = ops.convert_to_numpy(ops.softmax(found[~hidden]))
+    assert (certain == (path[~hidden][:, None] == np.arange(9))).all(), "what is shown, and padding"
     for half, width in ((slice(rows), 15), (slice(rows, None), 9)):
         wrong = np.mean(np.argmax(first[half], -1)[:, :width] != path[half][:, :width])
         share = np.mean(shown[half][:, :width] != masked[half][:, :width])
@@ -102,6 +105,20 @@ def test_training_shows_a_share_of_what_was_wrong(model, monkeypatch):
         assert share == pytest.approx(0.6 * wrong, abs=3 * np.sqrt(0.25 / (rows * width)))
     again = logits(model, source, target, training=True)
     assert np.abs(again - found).max() > 1e-3, "others are shown each time"
+
+
+@pytest.mark.parametrize("imputed", [1.0, 0.4])
+def test_training_shows_any_share_of_some_texts(imputed, monkeypatch):
+    """With a uniform share r of k positions, each number from 0 to k has the probability 1 / (k + 1)."""
+    rows, width = 2000, 15
+    model, seen = made(imputed=imputed, glancing=0.0), []
+    decode = model.decode
+    monkeypatch.setattr(model, "decode", lambda *args: (seen.append(ops.convert_to_numpy(args[0])), decode(*args))[1])
+    logits(model, np.repeat(SOURCE[:1], rows, axis=0), np.repeat(TARGET[:1], rows, axis=0), training=True)
+    counts = np.bincount((seen[1] != 2).sum(axis=1), minlength=width + 1) / rows
+    expected = np.full(width + 1, imputed / (width + 1)) + (1 - imputed) * (np.arange(width + 1) == 0)
+    np.testing.assert_allclose(counts, expected, atol=5 * np.sqrt(expected.max() / rows) * np.sqrt(1 - expected.max()))
+    np.testing.assert_allclose(counts[1:].std(), 0, atol=0.01)
 
 
 def test_nothing_is_shown_of_what_is_right(model):
@@ -114,7 +131,7 @@ def test_nothing_is_shown_of_what_is_right(model):
 
 def test_without_glancing_training_predicts_once():
     model = made(glancing=0.0)
-    assert model.seed_generator is None
+    assert model.seed_generator is None and made(glancing=0.0, imputed=0.2).seed_generator is not None
     np.testing.assert_allclose(logits(model, training=True), logits(model), **CLOSE)
 
 

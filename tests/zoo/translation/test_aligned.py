@@ -25,7 +25,7 @@ def aligned_recipe(trained, **changes):
     model = dataclasses.asdict(trained.recipe.model)
     return dataclasses.replace(
         trained.recipe,
-        model=NonAutoregressiveConfig(**model, lengths="aligned"),
+        model=NonAutoregressiveConfig(**model, lengths="aligned", imputed=0.5),
         training=dataclasses.replace(trained.recipe.training, **{"label_smoothing": 0.0, "average": 1, **changes}),
     )
 
@@ -56,7 +56,7 @@ def sources(corpus):
 
 
 def test_learns_and_is_loaded_with_its_settings(translator, corpus):
-    assert (translator.beam_size, translator.iterations) == (1, 1)
+    assert (translator.beam_size, translator.iterations) == (1, 4)
     (bleu, chrf), *_ = task.evaluate(translator, corpus.test, resamples=0)
     assert chrf.value > 30
 
@@ -70,16 +70,27 @@ def test_an_interrupted_run_resumes(made):
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
-def test_search_against_single_calls_of_the_model(translator, sources):
-    """The most probable token of each position; those of positions in a row that are the same are one."""
+@pytest.mark.parametrize("iterations", [1, 3])
+def test_search_against_single_calls_of_the_model(translator, sources, iterations, monkeypatch):
+    """A third of the positions is decided after another, blanks last; the same token at two in a row is one."""
+    monkeypatch.setattr(translator, "iterations", iterations)
+    model = translator.model
     for text, (candidate,) in zip(sources, translator.n_best(sources, 1)):
         source = np.array([[*translator.tokenizer.encode([text])[0], 3]])
-        logits = translator.model({"source": source, "target": np.zeros((1, 1), "int32")})[0]
-        log_probs = ops.convert_to_numpy(ops.log_softmax(ops.cast(logits, "float32")))
-        log_probs[:, [0, 2]] = -1e9
-        tokens = [token for token, _ in itertools.groupby(log_probs.argmax(-1)) if token != 3]
+        memory, mask = model.encode(source), source != 0
+        ids = np.array(ops.convert_to_numpy(model.masked_positions(source)))
+        scores, count = np.zeros(ids.shape[1]), ids.shape[1]
+        for iteration in range(iterations):
+            decoded = model.decode(ids, memory, mask, None, model.copies(memory))
+            log_probs = ops.convert_to_numpy(ops.log_softmax(ops.cast(model.logits(decoded)[0], "float32")))
+            log_probs[:, [0, 2]] = -1e9
+            best, certainty, masked = log_probs.argmax(-1), log_probs.max(-1), np.flatnonzero(ids[0] == 2)
+            order = sorted(masked, key=lambda place: (best[place] == 3, -certainty[place]))
+            kept = order[: len(masked) - count * (iterations - iteration - 1) // iterations]
+            ids[0, kept], scores[kept] = best[kept], certainty[kept]
+        tokens = [token for token, _ in itertools.groupby(ids[0]) if token != 3]
         assert candidate.text == translator.tokenizer.decode([tokens])[0]
-        assert candidate.score == pytest.approx(log_probs.max(-1).mean(), abs=1e-4)
+        assert candidate.score == pytest.approx(scores.mean(), abs=1e-4)
 
 
 def test_batches_and_padding_change_nothing(translator, sources):
@@ -118,8 +129,10 @@ def test_pairs_that_do_not_fit_are_counted(made, translator, corpus):
 def test_what_it_cannot_do(translator, trained, tmp_path):
     with pytest.raises(ValueError, match="at most 1, the number of lengths"):
         translator.n_best(["mano"], 2)
-    with pytest.raises(ValueError, match="predicts each position once.*Received: iterations=4"):
-        NonAutoregressiveTranslator(translator.model, translator.tokenizer, iterations=4)
+    model = NonAutoregressive(dataclasses.replace(translator.model.config, imputed=0.0))
+    assert NonAutoregressiveTranslator(model, translator.tokenizer).iterations == 1
+    with pytest.raises(ValueError, match="at once only. Received: iterations=4. Leave it at 1, or train it"):
+        NonAutoregressiveTranslator(model, translator.tokenizer, iterations=4)
     with pytest.raises(ValueError, match="cannot be smoothed. Received: label_smoothing=0.1. Set"):
         task.train(aligned_recipe(trained, label_smoothing=0.1), [], [], tmp_path / "run")
     assert ALIGNED.training.label_smoothing == 0 and ALIGNED.model.lengths == "aligned"
