@@ -15,6 +15,11 @@ _HOURS = {
     "de": "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split(),
     "fr": "une deux trois quatre cinq six sept huit neuf dix onze douze".split(),
 }
+_MINUTES = {
+    "en": {5: "five", 10: "ten", 15: "quarter", 20: "twenty"},
+    "de": {5: "fünf", 10: "zehn", 15: "Viertel", 20: "zwanzig"},
+    "fr": {5: "cinq", 10: "dix", 20: "vingt"},
+}
 _BEFORE = {  # The words before a day of the week, a day of a month, a month.
     "on": {"en": ("on", "on", "in"), "de": ("am", "am", "im"), "fr": ("", "le", "en")},
     "by": {"en": ("by",) * 3, "de": ("bis", "bis zum", "bis"), "fr": ("d'ici", "d'ici au", "d'ici")},
@@ -49,7 +54,7 @@ class Time(NamedTuple):
         date: None if there is a time of day only.
         before: "on", "by", "until", "since", "before" or "after".
         last: Last date of a range, of the same kind as `date`.
-        clock: A time of day, as (number of quarters before or after the hour, hour from 1 to 12), or in digits.
+        clock: A time of day, as (minutes after the hour, or negative, hour from 1 to 12), or in digits.
     """
 
     date: Date | None = None
@@ -60,7 +65,8 @@ class Time(NamedTuple):
 
 def random_phrase(rng: random.Random) -> Time:
     """Returns a random time."""
-    clock = random_time(rng) if rng.random() < 0.25 else (rng.choice((0, 1, 2, 2, -1)), rng.randrange(1, 13))
+    minutes = (0, 0, 15, -15, 30, 30, 30, 30, rng.choice((5, 10, 20, -5, -10, -20)))
+    clock = random_time(rng) if rng.random() < 0.25 else (rng.choice(minutes), rng.randrange(1, 13))
     kind = rng.random()
     if kind < 0.35:
         return Time(clock=clock)
@@ -125,24 +131,18 @@ def _write_range(time, language, rng):
 def _write_clock(clock, language):
     if isinstance(clock, str):
         return {"en": f"at {clock}", "de": f"um {clock} Uhr", "fr": f"à {clock}"}[language]
-    quarters, hour = clock
-    hours = _HOURS[language]
+    minutes, hour = clock
+    hours, some = _HOURS[language], _MINUTES[language].get(abs(minutes))
     name, following = hours[hour - 1], hours[hour % 12]
     if language == "en":
-        return (
-            "at "
-            + {0: f"{name} o'clock", 1: f"quarter past {name}", 2: f"half past {name}", -1: f"quarter to {name}"}[
-                quarters
-            ]
-        )
+        whole = {0: f"{name} o'clock", 30: f"half past {name}"}
+        return "at " + whole.get(minutes, f"{some} {'past' if minutes > 0 else 'to'} {name}")
     if language == "de":
-        full = "ein" if hour == 1 else name
-        return (
-            "um "
-            + {0: f"{full} Uhr", 1: f"Viertel nach {name}", 2: f"halb {following}", -1: f"Viertel vor {name}"}[quarters]
-        )
+        whole = {0: f"{'ein' if hour == 1 else name} Uhr", 30: f"halb {following}"}
+        return "um " + whole.get(minutes, f"{some} {'nach' if minutes > 0 else 'vor'} {name}")
     unit = "midi" if hour == 12 else f"{name} heure{'s' * (hour > 1)}"
-    return f"à {unit}" + {0: "", 1: " et quart", 2: " et demi" + "e" * (hour < 12), -1: " moins le quart"}[quarters]
+    parts = {0: "", 15: " et quart", 30: " et demi" + "e" * (hour < 12), -15: " moins le quart"}
+    return f"à {unit}" + parts.get(minutes, f"{' moins' * (minutes < 0)} {some}")
 
 
 def add_time(pair: Pair, languages: tuple[str, str], rng: random.Random) -> Pair:

@@ -9,7 +9,7 @@ from keras_transformer.decoding import Hypotheses, mask_predict
 from keras_transformer.decoding.candidates import first_k
 from keras_transformer.ops import masks
 from keras_transformer.ops.sizes import numbers, product, size
-from zoo.config import END_ID, PAD_ID, START_ID
+from zoo.config import END_ID, PAD_ID
 from zoo.corpora.masked_targets import MASK_ID
 from zoo.limits import with_check
 from zoo.models.non_autoregressive import NonAutoregressive

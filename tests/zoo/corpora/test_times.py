@@ -27,27 +27,25 @@ def clock(text, language):
         return digits[0]
     words = "|".join(HOURS[language]) + ("|ein" if language == "de" else "")
     pattern = {
-        "en": rf"at (?:(half past|quarter past|quarter to) )?({words})",
-        "de": rf"um (?:(halb|Viertel nach|Viertel vor) )?({words})\b",
-        "fr": rf"à ()({words})(?: heures?)?( et quart| et demie?| moins le quart)?",
+        "en": rf"at (?:(half past|(?:quarter|five|ten|twenty) (?:past|to)) )?({words})",
+        "de": rf"um (?:(halb|(?:Viertel|fünf|zehn|zwanzig) (?:nach|vor)) )?({words})\b",
+        "fr": rf"à ()({words})(?: heures?)?((?: et| moins)?(?: demie?| quart| le quart| cinq| dix| vingt))?(?: |$)",
     }[language]
     found = re.search(pattern, text)
     if not found:
         return None
     hour = HOURS[language].index({"ein": "eins"}.get(found[2], found[2])) + 1
-    minutes = {
-        "half past": 30,
-        "quarter past": 15,
-        "quarter to": -15,
-        "halb": -30,
-        "Viertel nach": 15,
-        "Viertel vor": -15,
-        " et quart": 15,
-        " et demie": 30,
-        " et demi": 30,
-        " moins le quart": -15,
+    minutes = (found[3] if language == "fr" else found[1]) or ""
+    sizes = {
+        5: "five fünf cinq",
+        10: "ten zehn dix",
+        15: "quarter Viertel quart",
+        20: "twenty zwanzig vingt",
+        30: "half halb demi demie",
     }
-    return (hour * 60 + minutes.get((found[3] if language == "fr" else found[1]) or "", 0)) % 720
+    (size,) = [size for size, names in sizes.items() if {*names.split()} & {*minutes.split()}] or [0]
+    back = {*minutes.split()} & {"to", "vor", "moins", "halb"}
+    return (hour * 60 + (-size if back else size)) % 720
 
 
 def read(text, language):
@@ -83,7 +81,7 @@ def test_all_languages_say_the_same():
     "time, german, french",
     [
         (
-            Time(Date(4, 5, weekday=1), clock=(2, 9)),
+            Time(Date(4, 5, weekday=1), clock=(30, 9)),
             "am Dienstag, dem 4. Juni, um halb zehn",
             "le mardi 4 juin à neuf heures et demie",
         ),
@@ -92,8 +90,11 @@ def test_all_languages_say_the_same():
         (Time(Date(3, 4), last=Date(7, 4, 2020)), "vom 3. bis zum 7. Mai 2020", "du 3 au 7 mai 2020"),
         (Time(Date(weekday=0), last=Date(weekday=4)), "von Montag bis Freitag", "du lundi au vendredi"),
         (Time(Date(month=7), "until"), "bis August", "jusqu'en août"),
-        (Time(clock=(2, 12)), "um halb eins", "à midi et demi"),
+        (Time(clock=(30, 12)), "um halb eins", "à midi et demi"),
         (Time(clock=(0, 1)), "um ein Uhr", "à une heure"),
+        (Time(clock=(-15, 5)), "um Viertel vor fünf", "à cinq heures moins le quart"),
+        (Time(clock=(10, 1)), "um zehn nach eins", "à une heure dix"),
+        (Time(clock=(-20, 11)), "um zwanzig vor elf", "à onze heures moins vingt"),
     ],
 )
 def test_times_are_written_as_in_the_language(time, german, french):
