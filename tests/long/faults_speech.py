@@ -36,7 +36,7 @@ SPEECH = [
         "_before(prefix, token_ids, index)",
         CTC,
     ),
-    Fault("zoo/models/class_padding.py", "ops.where(mask[..., None], logits,", "ops.where(True, logits,", MODEL),
+    Fault("zoo/models/class_padding.py", "ops.where(certain[..., None], fixed,", "ops.where(False, fixed,", MODEL),
     Fault("zoo/recognition/sound.py", "if size < _UNKNOWN_SIZE else 0", "", READING),
     Fault("zoo/recognition/sound.py", "start = 10 + sum(", "start = 0 * sum(", READING),
     Fault("zoo/models/speech_recognizer.py", "ops.where(real, x, -1e4)", "x", MODEL),

@@ -20,8 +20,8 @@ ZOO = [
     ),
     Fault(
         "zoo/config.py",
-        "round(settings.cooldown_steps * share)",
-        "round(settings.cooldown_steps / share)",
+        "round(settings.cooldown_steps * scale)",
+        "round(settings.cooldown_steps / scale)",
         CONFIG_TESTS,
     ),
     Fault("zoo/config_checks.py", "lambda value: 0 <= value < 1)", "lambda value: 0 <= value <= 1)", CONFIG_TESTS),

@@ -20,7 +20,7 @@ from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops import masks
 from keras_transformer.ops.values import check_token_ids
 from zoo.config import PAD_ID
-from zoo.models.class_padding import pad_positions
+from zoo.models.class_padding import certain_positions
 from zoo.models.encoder_model import ConfiguredModel
 from zoo.models.step_decoding import StepDecoding
 from zoo.speech_config import SpeechConfig
@@ -154,7 +154,7 @@ class SpeechRecognizer(StepDecoding, ConfiguredModel):
 
     def frame_logits(self, memory, memory_mask):
         """Computes the logits of CTC `[B, F, V]`."""
-        return pad_positions(self.ctc_head(memory), memory_mask, PAD_ID)
+        return certain_positions(self.ctc_head(memory), ops.logical_not(memory_mask), PAD_ID)
 
     def embed(self, token_ids, start_index=0):
         """Embeds ids `[B, T]` as vectors `[B, T, D]`; positions are in the decoder, so `start_index` has no effect."""
