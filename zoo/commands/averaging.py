@@ -1,5 +1,6 @@
 """Averages of checkpoints of several training runs."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -53,9 +54,15 @@ def average(names: Sequence[str], output: str | os.PathLike, card: str | os.Path
     return first.save(output)
 
 
+def _sizes(predictor):
+    """Returns what of the configuration must be the same: all but the rates of dropout, which are of a training run."""
+    sizes = dataclasses.asdict(predictor.model.config)
+    return {name: value for name, value in sizes.items() if not name.endswith("dropout")}
+
+
 _IDENTITY = {
     "task": lambda predictor: predictor.task,
-    "sizes": lambda predictor: predictor.model.config,
+    "sizes": _sizes,
     "vocabulary": lambda predictor: predictor.tokenizer and predictor.tokenizer.digest,
     "settings": lambda predictor: {**predictor.saved_settings(), "known_words": None},  # These are merged.
 }

@@ -1,5 +1,6 @@
 """Averages of checkpoints from the command line."""
 
+import dataclasses
 import shutil
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import zoo
 from zoo.__main__ import main
 from zoo.commands.averaging import average
-from zoo.storage.arrays import named_arrays
+from zoo.storage.arrays import assign_arrays, named_arrays
 from zoo.storage.checkpoints import read_card
 
 
@@ -46,6 +47,18 @@ def test_known_words_are_those_of_all(trained, tmp_path):
         translator.save(tmp_path / name)
     average([str(tmp_path / "one"), str(tmp_path / "two")], tmp_path / "mean")
     assert zoo.load(tmp_path / "mean").known_words == "a b c"
+
+
+def test_runs_may_differ_in_dropout(trained, tmp_path):
+    one = zoo.load(trained.folder)
+    model = type(one.model)(dataclasses.replace(one.model.config, dropout=0.45))
+    model.build()
+    assign_arrays(model, named_arrays(one.model), "The copy")
+    type(one)(model, one.tokenizer, one.card).save(tmp_path / "two")
+    average([str(trained.folder / "checkpoint"), str(tmp_path / "two")], tmp_path / "mean")
+    np.testing.assert_allclose(
+        *([*named_arrays(zoo.load(tmp_path / name).model).values()][0] for name in ("two", "mean")), atol=1e-6
+    )
 
 
 def test_what_does_not_fit_is_refused(trained, tuned, tmp_path, capsys):
