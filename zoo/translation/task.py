@@ -87,9 +87,8 @@ class Translation(Task):
     def make_predictor(self, model, card, run):
         options = {"max_source_tokens": 128, "split_sentences": True}
         if isinstance(run.initial, Translator):
-            same = type(run.initial) is self.predictor_class and _lengths(run.initial.model.config) == _lengths(
-                run.config
-            )
+            searches = [_search(config) for config in (run.initial.model.config, run.config)]
+            same = type(run.initial) is self.predictor_class and searches[0] == searches[1]
             kept = self.predictor_class.settings if same else options
             options = {name: getattr(run.initial, name) for name in kept}
         options["max_source_tokens"] = min(options["max_source_tokens"], run.max_tokens)
@@ -198,9 +197,9 @@ def _placeholders(run):
     return run.settings.placeholders or getattr(run.initial, "placeholders", False)
 
 
-def _lengths(config):
-    """Returns how a model that predicts all tokens at once knows how many there are."""
-    return getattr(config, "lengths", None)
+def _search(config):
+    """Returns how a model that predicts all tokens at once knows how many there are, and if it can do so repeatedly."""
+    return getattr(config, "lengths", None), getattr(config, "imputed", 0.0) > 0
 
 
 def _spelling(augment):

@@ -70,6 +70,16 @@ def test_an_interrupted_run_resumes(made):
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+@pytest.mark.parametrize("imputed, iterations", [(0.0, 1), (0.5, 7)])
+def test_fine_tuned(trained, translator, corpus, tmp_path, imputed, iterations, monkeypatch):
+    """The number of iterations is kept, unless the new model is trained for one only."""
+    monkeypatch.setattr(translator, "iterations", 7)
+    recipe = aligned_recipe(trained, steps=1, cooldown_steps=0, warmup_steps=1, evaluate_every=1)
+    recipe = dataclasses.replace(recipe, model=dataclasses.replace(recipe.model, imputed=imputed))
+    tuned = task.train(recipe, corpus.train, corpus.dev[:4], tmp_path / "run", initial=translator)
+    assert tuned.iterations == iterations
+
+
 @pytest.mark.parametrize("iterations", [1, 3])
 def test_search_against_single_calls_of_the_model(translator, sources, iterations, monkeypatch):
     """A third of the positions is decided after another, blanks last; the same token at two in a row is one."""
