@@ -65,7 +65,7 @@ class NonAutoregressiveTranslator(Translator):
             beam_size = 5 if model.config.num_length_classes else 1
         super().__init__(model, tokenizer, card, beam_size=beam_size, jit_compile=jit_compile, **options)
         if iterations is None:
-            iterations = 10 if not model.aligned else 4 if model.config.imputed else 1
+            iterations = (4 if model.config.imputed else 1) if model.aligned else 10
         self.iterations = iterations
         self.search_settings()  # Checks them.
 
