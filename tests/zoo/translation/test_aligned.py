@@ -7,6 +7,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from perturbed import perturbed
 from run_states import copied_at_evaluation, was_resumed
 
 import zoo
@@ -83,12 +84,7 @@ def test_fine_tuned(trained, translator, corpus, tmp_path, imputed, iterations, 
 @pytest.fixture(scope="module")
 def unsure(translator):
     """A translator that changes its mind between iterations."""
-    model = NonAutoregressive(translator.model.config)
-    model.build()
-    rng = np.random.default_rng(1)
-    for weight, trained in zip(model.trainable_weights, translator.model.trainable_weights):
-        weight.assign(trained + rng.normal(0, 0.15, trained.shape))
-    return NonAutoregressiveTranslator(model, translator.tokenizer)
+    return perturbed(translator, 0.15, seed=1)
 
 
 @pytest.mark.parametrize("iterations", [1, 3])

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 import pytest
 from keras import ops
+from perturbed import perturbed
 
 from zoo.models.ensemble import Seq2SeqEnsemble
 from zoo.models.seq2seq import Seq2Seq
@@ -26,12 +27,7 @@ def translator(trained):
 @pytest.fixture(scope="module")
 def other(translator):
     """Returns a translator whose weights differ a little."""
-    model = Seq2Seq(translator.model.config)
-    model.build()
-    rng = np.random.default_rng(0)
-    for new, old in zip(model.weights, translator.model.weights):
-        new.assign(ops.convert_to_numpy(old) + 0.03 * rng.normal(size=old.shape))
-    return Translator(model, translator.tokenizer)
+    return perturbed(translator, 0.03)
 
 
 @pytest.fixture(scope="module")
