@@ -33,7 +33,7 @@ test: $(VENV)/installed-test
 test-slow: $(VENV)/installed-test
 	@mkdir -p build
 	KERAS_BACKEND=jax JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(VENV)/bin/python -m pytest -m "not slow" $(ON_JAX) > build/jax.log 2>&1 & jax=$$!; \
-	$(PYTEST) -m slow tests; status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
+	$(PYTEST) -m "slow and not long" tests; status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
 
 test-long: $(VENV)/installed-test
 	$(VENV)/bin/python tests/long/run.py $(OPTIONS)

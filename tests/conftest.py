@@ -14,6 +14,10 @@ if keras.backend.backend() == "tensorflow":
     (cpu,) = tf.config.list_physical_devices("CPU")
     tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 4)
 
+    # Graphs of tests run a few times only, so optimising them takes longer than it saves. Processes that tests start,
+    # as those of examples and of exported models, have it.
+    tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+
     # The end of an iterator waits up to a minute for the thread that tunes its dataset; Keras makes one in each `fit`.
     _untuned, _iterate = tf.data.Options(), tf.data.Dataset.__iter__
     _untuned.autotune.enabled = False

@@ -93,6 +93,7 @@ def test_missing_packages_end_scripts_with_one_line(script, package, monkeypatch
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_growth_is_measured_and_drawn(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     picture = tmp_path / "growth.png"
@@ -105,6 +106,7 @@ def test_growth_is_measured_and_drawn(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_items_of_the_gpu_benchmark_run_anywhere(tmp_path):
     """On JAX, without importing TensorFlow; what is not installed is named, and the others go on."""
     pytest.importorskip("jax", reason="jax is not installed")
@@ -134,6 +136,7 @@ def test_number_examples(name, smoke):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_normalizations_are_compared_and_drawn(smoke, tmp_path_factory):
     for package in ("num2words", "matplotlib"):
         pytest.importorskip(package, reason=f"{package} is not installed")
@@ -144,6 +147,7 @@ def test_normalizations_are_compared_and_drawn(smoke, tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_multi30k_takes_further_files_the_other_direction_and_french(smoke, tmp_path_factory):
     tok = pathlib.Path(os.environ.get("KERAS_TRANSFORMER_DATA", ""), "translation", "multi30k", "tok")
     if not tok.is_dir():

@@ -12,10 +12,16 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
 ROOT = pathlib.Path(__file__).parents[1]
 LECTURES = sorted((ROOT / "examples" / "lectures").glob("[0-9]*.py"))
+TRAIN_MODELS = "03_masks_and_training", "04_decoding", "05_families"
+
+
+def lectures():
+    for path in LECTURES:
+        yield pytest.param(path, id=path.stem, marks=[pytest.mark.long] if path.stem in TRAIN_MODELS else [])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", LECTURES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*lectures()])
 def test_lectures_run(path, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "LECTURE_STEPS": "48", "LECTURE_TRIALS": "20"}
     run = subprocess.run([sys.executable, path], cwd=tmp_path, env=environment, capture_output=True, text=True)

@@ -58,6 +58,7 @@ CHECKS = {
     "meshes, JAX": Check("mesh_checks.py", backend="jax"),
     "workers, TensorFlow": Check("worker_checks.py", "--backend tensorflow", corpus="translation/multi30k"),
     "workers, JAX": Check("worker_checks.py", "--backend jax", corpus="translation/multi30k"),
+    "tests marked long": Check("pytest", "-m long tests", "-m long tests/zoo/tf", description="Tests too long for CI"),
     "shipped scores": Check(
         "shipped_scores.py", short="classification/trec-small", corpus="translation/tatoeba_eng_deu"
     ),

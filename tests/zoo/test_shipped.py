@@ -18,8 +18,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 NAMES = [card["name"] for card in zoo.list()]
 # One of each task, and of each size of a translator; tests/long/shipped_scores.py compares all, on whole dev sets.
 SCORED = [
-    *("classification/trec", "labelling/masc-pos-small", "parsing/genia-small", "language/shakespeare"),
-    *("translation/multi30k-en-de", "translation/en-fr", "images/cifar10", "detection/bccd"),
+    *("classification/trec", "labelling/masc-pos-small", "parsing/genia-small", "detection/bccd"),
+    *("translation/multi30k-en-de", "translation/en-fr"),
+    *(pytest.param(name, marks=pytest.mark.long) for name in ("language/shakespeare", "images/cifar10")),
 ]
 # Dev sets of translations.
 DEV = {

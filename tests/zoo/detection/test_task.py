@@ -142,6 +142,7 @@ def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_parts_of_an_update_give_the_same_as_the_whole(folder, tmp_path):
     """Seven images in three parts: rows of padding fill the last one, and count as no image without objects."""
     losses = []
@@ -161,6 +162,7 @@ def test_parts_of_an_update_give_the_same_as_the_whole(folder, tmp_path):
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
+@pytest.mark.slow
 def test_fine_tuning_starts_with_all_that_fits(trained, folder, tmp_path):
     few = dataclasses.replace(
         RECIPE.training, steps=1, cooldown_steps=0, evaluate_every=1, warmup_steps=1, peak_learning_rate=1e-9

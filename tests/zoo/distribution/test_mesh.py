@@ -135,6 +135,7 @@ def run_on_devices(code):
     return subprocess.run([sys.executable, "-c", code], env={**os.environ, **own}, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_each_device_has_its_part_of_weights_and_moments():
     pytest.importorskip("jax", reason="jax is not installed")
     result = run_on_devices(CODE)
@@ -142,6 +143,7 @@ def test_each_device_has_its_part_of_weights_and_moments():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_gradients_of_all_families_are_those_of_one_device():
     """With dropout, in groups of four devices, which hold parts of most of their weights."""
     pytest.importorskip("jax", reason="jax is not installed")
@@ -150,6 +152,7 @@ def test_gradients_of_all_families_are_those_of_one_device():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_training_on_meshes_equals_that_of_one_device(tmp_path):
     """`python tests/long/mesh_checks.py` trains on more meshes."""
     pytest.importorskip("jax", reason="jax is not installed")

@@ -192,6 +192,7 @@ def test_worker_failures_are_distinguished_from_other_errors(count, message, exp
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_processes_train_as_one_though_they_are_killed(files, tmp_path):
     """On Multi30k; `python tests/long/worker_checks.py` kills and stops more, on JAX too."""
     worker_checks.train(worker_checks.command(files, tmp_path / "one", 10, workers=1), "tensorflow", 1)

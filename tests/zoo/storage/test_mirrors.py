@@ -89,6 +89,7 @@ def test_folders_of_this_machine_are_themselves(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_run_goes_on_from_its_bucket_on_another_machine(bucket, tmp_path, monkeypatch):
     """Stopped in the middle, it ends on a machine without any file of it, with the weights of a run that was not."""
     corpora = write_corpora(tmp_path)

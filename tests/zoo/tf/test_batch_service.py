@@ -78,6 +78,7 @@ def start(port):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_two_trainers_get_every_batch_once_while_a_data_worker_is_killed_and_replaced(server):
     with socket.create_server(("localhost", 0)) as free:
         port = free.getsockname()[1]

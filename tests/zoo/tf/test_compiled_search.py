@@ -43,6 +43,7 @@ def test_batches_are_padded_to_the_next_size(rows, width):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_exports_with_compiled_searches_translate_the_same(trained, corpus, tmp_path):
     card = trained.translator.export(tmp_path / "served", num_return=2, compiled_for=[2])
     assert card["compiled_for"] == [2]

@@ -79,6 +79,7 @@ def check_trees(parser, tmp_path, batches):
     return seen
 
 
+@pytest.mark.slow
 def test_sentences_are_parsed_as_by_the_linearised_parser(tmp_path, monkeypatch):
     """Random weights nest deeply, so that a small limit of the depth leaves constituents out."""
     monkeypatch.setattr(Symbols, "max_depth", 2)

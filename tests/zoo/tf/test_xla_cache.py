@@ -129,6 +129,7 @@ def test_tensorflow_uses_it(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_child_processes_have_folders_of_their_own(tmp_path):
     """They inherit the flag, but not the folder of the process that began them."""
     parent = tmp_path / "xla" / f"process-{platform.node()}-1-abc"
@@ -140,6 +141,7 @@ def test_child_processes_have_folders_of_their_own(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("environment", [{"KERAS_TRANSFORMER_XLA_CACHE": "0"}, {"folder": "/proc/no"}])
 def test_it_can_be_off(environment, tmp_path):
     assert run(**{"folder": tmp_path, **environment}) == "4.0 0"

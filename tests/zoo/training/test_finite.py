@@ -85,6 +85,7 @@ def test_nonfinite_update_stops_training(tmp_path, where, message, micro_batch_t
     assert_same(found, train(make(where), whole_batches(), tmp_path / "whole", **changes)[1])
 
 
+@pytest.mark.slow
 def test_nonfinite_update_names_replica(tmp_path):
     with mirrored().scope():
         model = make("output")

@@ -153,6 +153,7 @@ def run_on_jax(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_training_on_jax(tmp_path):
     code = f"import runpy; runpy.run_path({__file__!r})['run_on_jax']({str(tmp_path)!r})"
     root = pathlib.Path(__file__).parents[3]

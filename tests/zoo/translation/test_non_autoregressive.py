@@ -103,6 +103,7 @@ def test_sizes_and_weights_of_the_teacher_are_copied(translator, trained):
     assert all((own[name] == array).all() for name, array in given.items())
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_resumes(trained, corpus, tmp_path):
     options = {"steps": 4, "warmup_steps": 2, "cooldown_steps": 0, "evaluate_every": 2, "score": "loss"}
     recipe = parallel_recipe(trained, "fixed", **options)

@@ -39,6 +39,7 @@ def test_placeholders_stand_for_codes(trained, placeholders, monkeypatch):
         assert tokenizer.read[-1] == "mano AX-4471 tek a@b.org" and placeholder(2) in found
 
 
+@pytest.mark.slow
 def test_fine_tuned_translators_keep_placeholders(trained, corpus, tmp_path):
     initial = copy.copy(trained.translator)
     initial.placeholders = True
