@@ -32,6 +32,7 @@ def sentences(count, seed):
         yield " ".join([words[0][0].upper() + words[0][1:], *words[1:]])
 
 
+@pytest.mark.slow
 def test_the_page_adds_a_task(command, tmp_path, capsys):
     assert len(PAGE.read_text("utf-8").splitlines()) < 150
     assert "capitals" in zoo.tasks()

@@ -21,7 +21,7 @@ IMAGES = [
         "self._mirrored = value",
         TASK,
     ),
-    Fault("zoo/models/image_encoder.py", "alone or", "True or", "tests/zoo/models/test_image_classifier.py"),
+    Fault("zoo/models/image_encoder.py", "alone or", "True or", "tests/zoo/models/test_image_classifier.py", slow=True),
     Fault("zoo/corpora/stacked_images.py", "np.ascontiguousarray(image)", "image.T.copy()", STACKED),
     Fault("zoo/corpora/stacked_images.py", "if image.shape != shape or", "if", STACKED),
     Fault("keras_transformer/layers/patch_embedding.py", "-1) > 0.5", "-1) > 1.5", GRIDS),
@@ -92,5 +92,5 @@ IMAGES = [
     ),
     Fault("zoo/serving/calibrated_predictor.py", "        self._compiled.clear()", "        ", TASK),
     Fault("zoo/serving/calibrated_predictor.py", "/ self.temperature)", ")", TASK),
-    Fault("zoo/conversion/model_graphs.py", "predictor.softmax(images)", "predictor.model(images)", FORMATS),
+    Fault("zoo/conversion/model_graphs.py", "predictor.softmax(images)", "predictor.model(images)", FORMATS, slow=True),
 ]

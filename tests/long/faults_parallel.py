@@ -57,16 +57,20 @@ PARALLEL = [
         "ops.logical_or(repeated, ops.logical_or(",
         "ops.logical_or(ops.zeros_like(repeated), ops.logical_or(",
         ALIGNED_TRANSLATOR,
+        slow=True,
     ),
     Fault(
         "zoo/translation/parallel_search.py",
         "ops.minimum(_count(ops.logical_not(left_out)), limits - 1)",
         "_count(ops.logical_not(left_out))",
         ALIGNED_TRANSLATOR,
+        slow=True,
     ),
-    Fault("zoo/translation/parallel_search.py", "() if model.aligned else ", "", ALIGNED_TRANSLATOR),
-    Fault("zoo/translation/parallel_search.py", "END_ID if model.aligned else None", "None", ALIGNED_TRANSLATOR),
+    Fault("zoo/translation/parallel_search.py", "() if model.aligned else ", "", ALIGNED_TRANSLATOR, slow=True),
+    Fault(
+        "zoo/translation/parallel_search.py", "END_ID if model.aligned else None", "None", ALIGNED_TRANSLATOR, slow=True
+    ),
     Fault("keras_transformer/decoding/mask_predict.py", "log_probs + _BLANK", "log_probs", SEARCH),
     Fault("keras_transformer/decoding/mask_predict.py", "log_probs), _KEPT)", "log_probs), log_probs)", SEARCH),
-    Fault("zoo/translation/task.py", "target - 1 > source", "target > source", ALIGNED_TRANSLATOR),
+    Fault("zoo/translation/task.py", "target - 1 > source", "target > source", ALIGNED_TRANSLATOR, slow=True),
 ]

@@ -45,12 +45,14 @@ ROBUST = [
         "KnownWords.of(translator.known_words, terms)",
         "KnownWords.of(translator.known_words)",
         "tests/zoo/translation/test_known_words.py",
+        slow=True,
     ),
     Fault(
         "zoo/tf/translation_service.py",
         "merge_words(known_words, words_of(glossary or {}))",
         "known_words",
         "tests/zoo/translation/test_known_words.py",
+        slow=True,
     ),
     Fault("zoo/corpora/titles.py", "1 if mister is None else 0", "0", TITLES),
     Fault(
@@ -145,18 +147,21 @@ ROBUST = [
         "progress(sum(i < len(searched) for i in chunk))",
         "progress(len(chunk))",
         "tests/zoo/translation/test_known_words.py",
+        slow=True,
     ),
     Fault(
         "zoo/translation/task.py",
         'others = getattr(run.initial, "known_words", "")',
         'others = ""',
         "tests/zoo/translation/test_known_words.py",
+        slow=True,
     ),
     Fault(
         "zoo/translation/task.py",
         "if same else options",
         "if False else options",
         "tests/zoo/translation/test_known_words.py",
+        slow=True,
     ),
     Fault(
         "zoo/tf/placeholders.py",
@@ -191,10 +196,18 @@ ROBUST = [
         "tests/zoo/translation/test_searches.py",
     ),
     Fault(
-        "zoo/translation/decoding.py", "= _distinct(options)", "= options", "tests/zoo/tf/test_translation_service.py"
+        "zoo/translation/decoding.py",
+        "= _distinct(options)",
+        "= options",
+        "tests/zoo/tf/test_translation_service.py",
+        slow=True,
     ),
     Fault(
-        "zoo/tf/translation_service.py", "(earlier > 0)", "(earlier > 1)", "tests/zoo/tf/test_translation_service.py"
+        "zoo/tf/translation_service.py",
+        "(earlier > 0)",
+        "(earlier > 1)",
+        "tests/zoo/tf/test_translation_service.py",
+        slow=True,
     ),
     Fault(
         "zoo/tf/compiled_search.py",
@@ -202,7 +215,7 @@ ROBUST = [
         "(width <= shape[1] + 1)",
         "tests/zoo/tf/test_compiled_search.py",
     ),
-    Fault("zoo/training/trainer.py", "layer.remat = True", "pass", "tests/zoo/training/test_trainer.py"),
+    Fault("zoo/training/trainer.py", "layer.remat = True", "pass", "tests/zoo/training/test_trainer.py", slow=True),
     Fault(
         "zoo/training/fine_tuning.py",
         "array[targets] = taken[name][sources]",
@@ -211,7 +224,7 @@ ROBUST = [
     ),
     Fault("zoo/models/encoder_model.py", "jit_compile = False", "pass", "tests/zoo/training/test_shapes.py"),
     Fault("zoo/distribution/exiting.py", "exit_process(_status)", "pass", "tests/zoo/distribution/test_exiting.py"),
-    Fault("zoo/quiet.py", "sys.modules.pop(name, None)", "pass", "tests/zoo/test_quiet.py"),
+    Fault("zoo/quiet.py", "sys.modules.pop(name, None)", "pass", "tests/zoo/test_quiet.py", slow=True),
     Fault(
         "zoo/translation/searches.py",
         "lost * num_beams + ",

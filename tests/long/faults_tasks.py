@@ -90,14 +90,23 @@ TASKS = [
         "tests/zoo/parsing/test_linear.py",
     ),
     Fault("zoo/parsing/trees.py", "(span[0], -span[1])", "(span[0], span[1])", "tests/zoo/parsing/test_trees.py"),
-    Fault("zoo/parsing/data.py", "last <= words[:, None]", "last < words[:, None]", "tests/zoo/parsing/test_task.py"),
+    Fault(
+        "zoo/parsing/data.py",
+        "last <= words[:, None]",
+        "last < words[:, None]",
+        "tests/zoo/parsing/test_task.py",
+        slow=True,
+    ),
     Fault(
         "zoo/parsing/predictor.py",
         "ops.max(probabilities, axis=-1) - self.threshold",
         "ops.max(probabilities, axis=-1)",
         "tests/zoo/parsing/test_task.py",
+        slow=True,
     ),
-    Fault("zoo/corpora/plain_texts.py", "if text.strip()]", "if text]", "tests/zoo/pretraining/test_task.py"),
+    Fault(
+        "zoo/corpora/plain_texts.py", "if text.strip()]", "if text]", "tests/zoo/pretraining/test_task.py", slow=True
+    ),
     Fault("zoo/corpora/denoising.py", "ranks < np.repeat", "ranks <= np.repeat", DENOISING),
     Fault("zoo/corpora/denoising.py", "mask[_rolled(lengths, rng)]", "mask", DENOISING),
     Fault("zoo/corpora/denoising.py", "lengths[shuffled]", 'lengths[np.argsort(owners, kind="stable")]', DENOISING),
@@ -107,17 +116,20 @@ TASKS = [
         "row.pop()  # That",
         "pass  # That",
         "tests/zoo/pretraining/test_denoising.py",
+        slow=True,
     ),
     Fault(
         "zoo/pretraining/predictor.py",
         "range(0, len(ids), room)",
         "range(0, len(ids), max_tokens)",
         "tests/zoo/pretraining/test_task.py",
+        slow=True,
     ),
     Fault(
         "zoo/pretraining/task.py",
         "np.exp(-log_probabilities[rows].mean())",
         "np.exp(-log_probabilities[rows]).mean()",
         "tests/zoo/pretraining/test_task.py",
+        slow=True,
     ),
 ]

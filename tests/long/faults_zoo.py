@@ -122,6 +122,7 @@ ZOO = [
         "reshape(2, -1).T.ravel()",
         "reshape(2, -1).ravel()",
         "tests/zoo/conversion/test_from_marian.py",
+        slow=True,
     ),
     Fault("zoo/conversion/heads.py", '"distilbert": "relu"', '"distilbert": "tanh"', HEAD_TESTS),
     Fault("zoo/conversion/heads.py", '"pooling": "first", ', "", HEAD_TESTS),
@@ -153,8 +154,15 @@ ZOO = [
         'math.isfinite(logs["loss"]) and bool(finite)',
         'math.isfinite(logs["loss"])',
         "tests/zoo/training/test_finite.py",
+        slow=True,
     ),
-    Fault("zoo/training/trainer.py", "waited >= self.config.patience", "waited > self.config.patience", TRAINER_TESTS),
+    Fault(
+        "zoo/training/trainer.py",
+        "waited >= self.config.patience",
+        "waited > self.config.patience",
+        TRAINER_TESTS,
+        slow=True,
+    ),
     Fault(
         "zoo/training/scores.py",
         "[0.025, 0.975]",
@@ -196,6 +204,7 @@ ZOO = [
         "ops.divide(total, self.accumulation_steps)",
         "total",
         "tests/zoo/training/test_optimizers.py tests/zoo/training/test_trainer.py",
+        slow=True,
     ),
     Fault("zoo/tf/limits.py", "assert_less_equal(sizes", "assert_less(sizes", "tests/zoo/tf/test_limits.py"),
     Fault(

@@ -144,6 +144,7 @@ def test_a_classifier_of_images_in_litert(embedding, tmp_path):
     assert np.ptp(found, axis=0).max() > 1e-2  # They depend on the picture.
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_detector_in_onnx(tmp_path):
     """A picture that fills half of the columns, resized and read as `model.json` says."""

@@ -73,6 +73,7 @@ def test_greedy_search_follows_the_equations(folder):
     assert found[0, 0, : len(expected)].tolist() == expected
 
 
+@pytest.mark.slow
 def test_convert_writes_a_checkpoint_that_answers_alike(folder, tmp_path, capsys):
     arguments = ["convert", str(folder / "many"), "--output", str(tmp_path / "fra")]
     assert main(arguments) == 2

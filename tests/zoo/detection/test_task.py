@@ -21,6 +21,8 @@ from zoo.detection_config import DetectorConfig
 from zoo.storage.checkpoints import read_card, write_card
 from zoo.training_config import BoxAugmentConfig, TrainingConfig
 
+pytestmark = pytest.mark.slow
+
 MODEL = DetectorConfig(
     hidden_dim=32,
     intermediate_dim=64,
@@ -141,7 +143,6 @@ def test_an_interrupted_run_resumes_to_the_same_weights(trained, folder):
         np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
 
 
-@pytest.mark.slow
 @pytest.mark.long
 def test_parts_of_an_update_give_the_same_as_the_whole(folder, tmp_path):
     """Seven images in three parts: rows of padding fill the last one, and count as no image without objects."""
@@ -162,7 +163,6 @@ def test_parts_of_an_update_give_the_same_as_the_whole(folder, tmp_path):
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
-@pytest.mark.slow
 def test_fine_tuning_starts_with_all_that_fits(trained, folder, tmp_path):
     few = dataclasses.replace(
         RECIPE.training, steps=1, cooldown_steps=0, evaluate_every=1, warmup_steps=1, peak_learning_rate=1e-9
@@ -239,7 +239,6 @@ def test_recorded_answers_are_checked(trained, folder, tmp_path):
     assert not answers.passed and "file 3 gives" in answers.detail
 
 
-@pytest.mark.slow
 def test_exported_models_detect_as_in_python(trained, folder, drawn, tmp_path):
     """Files of several kinds and sizes; a file over the limit and one that is no image are errors."""
     tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed")

@@ -40,6 +40,7 @@ def test_shorter_contexts_are_worse(single, documents):
     assert full < short
 
 
+@pytest.mark.slow
 def test_a_run_resumes_to_the_bit(documents, tmp_path):
     training = dataclasses.replace(RECIPE.training, steps=24, evaluate_every=8, cooldown_steps=0)
     recipe = dataclasses.replace(RECIPE, training=training, model=dataclasses.replace(RECIPE.model, dropout=0.1))

@@ -53,6 +53,7 @@ def trained(strategy, folder):
     return {weight.path: np.asarray(weight) for weight in model.weights}
 
 
+@pytest.mark.slow
 def test_batch_statistics_leave_out_rows_that_complete_a_batch(tmp_path):
     """Two replicas do not divide seven images."""
     one, several = trained(None, tmp_path / "one"), trained(mirrored(), tmp_path / "several")

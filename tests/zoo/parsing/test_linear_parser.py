@@ -17,6 +17,8 @@ from zoo.parsing.data import TreeReader
 from zoo.parsing.linear_parser import LinearParser
 from zoo.parsing.trees import to_brackets
 
+pytestmark = pytest.mark.slow
+
 RECIPE = Recipe(
     ModelConfig(
         vocabulary_size=280,

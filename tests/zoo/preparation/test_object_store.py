@@ -28,6 +28,7 @@ def bucket(tmp_path_factory):
         yield client
 
 
+@pytest.mark.slow
 def test_a_bucket_is_read_and_written(bucket, tmp_path):
     for name, side in (("a.en", 0), ("a.de", 1)):
         (tmp_path / name).write_text("".join(f"{pair[side]}\n" for pair in PAIRS))

@@ -52,6 +52,7 @@ def test_rows_are_those_of_the_texts(prepared):
         encode_texts(prepared, TOKENIZER, 8, sentences=True)
 
 
+@pytest.mark.slow
 def test_a_language_model_trains_as_on_the_texts(prepared, tmp_path):
     training = {"steps": 2, "warmup_steps": 1, "cooldown_steps": 0, "evaluate_every": 2}
     recipe = replace(RECIPE, training=replace(RECIPE.training, **training))

@@ -24,6 +24,8 @@ from zoo.training_config import DenoisingConfig
 from zoo.translation import task as translation
 from zoo.translation.__main__ import main as translation_main
 
+pytestmark = pytest.mark.slow
+
 RECIPE = Recipe(
     ModelConfig(
         vocabulary_size=440,
@@ -121,7 +123,6 @@ def test_checkpoint_restores_model_and_noise(trained):
     assert loaded.fill(["te <mask>"]) == trained.denoiser.fill(["te <mask>"]) != ["te <mask>"]
 
 
-@pytest.mark.slow
 def test_translators_start_from_all_weights_and_the_vocabulary(trained, tmp_path):
     pairs = [*zip(texts(30, 5), texts(30, 6))]
     recipe = dataclasses.replace(RECIPE, training=dataclasses.replace(RECIPE.training, denoising=DenoisingConfig()))
@@ -133,7 +134,6 @@ def test_translators_start_from_all_weights_and_the_vocabulary(trained, tmp_path
     assert "<" not in translator.translate(["te lo"])[0], "no sentinel in a text"
 
 
-@pytest.mark.slow
 def test_infilling_restores_and_starts_from_a_translator(tmp_path):
     """Without sentinels; the vocabulary is that of the translator."""
     pairs = [*zip(texts(300, 5), texts(300, 6))]
@@ -149,7 +149,6 @@ def test_infilling_restores_and_starts_from_a_translator(tmp_path):
         task.train(RECIPE, texts(9, 1), texts(9, 2), tmp_path / "c", initial=initial, log=quiet)
 
 
-@pytest.mark.slow
 def test_interrupted_run_resumes(trained):
     """The weights are the same to the bit, as is the noise."""
     arguments = RECIPE, texts(400, 1), texts(40, 2), trained.folder.with_name("half"), {"name": "echoes"}

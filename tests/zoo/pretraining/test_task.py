@@ -22,6 +22,8 @@ from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.storage.arrays import named_arrays
 from zoo.text.word_pieces import WordPieceTokenizer
 
+pytestmark = pytest.mark.slow
+
 RECIPE = Recipe(
     EncoderConfig(vocabulary_size=320, num_layers=1, hidden_dim=32, intermediate_dim=64, num_heads=2, dropout=0.0),
     TrainingConfig(
@@ -99,7 +101,6 @@ def test_command_embed_prints_vectors(trained, capsys):
     np.testing.assert_allclose(rows, trained.encoder.embed(["te lo", ""]), atol=1e-6)
 
 
-@pytest.mark.slow
 def test_interrupted_run_resumes(trained):
     """The weights are the same, as are the masks."""
     arguments = RECIPE, texts(400, 1), texts(60, 2), trained.folder.with_name("half"), {"name": "echoes"}
@@ -109,7 +110,6 @@ def test_interrupted_run_resumes(trained):
         np.testing.assert_array_equal(array, named_arrays(trained.encoder.model)[name], err_msg=name)
 
 
-@pytest.mark.slow
 def test_other_tasks_fine_tune_encoder(trained, tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text("a\tte lo\nb\tpana kir\n" * 4, "utf-8")
@@ -123,7 +123,6 @@ def test_other_tasks_fine_tune_encoder(trained, tmp_path):
     assert shared and all(np.abs(array - given[name]).max() < 1e-6 for name, array in shared.items())
 
 
-@pytest.mark.slow
 def test_pretraining_starts_from_other_encoders(trained, tmp_path):
     """A checkpoint provides all weights; an encoder with word pieces, such as BERT, provides the encoder's."""
     changes = ["training.steps=1", "training.cooldown_steps=0", "training.evaluate_every=1", "model.hidden_dim=64"]

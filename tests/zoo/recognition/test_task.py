@@ -21,6 +21,8 @@ from zoo.recognition.predictor import SpeechTranscriber
 from zoo.speech_config import SpeechConfig
 from zoo.training_config import SoundAugmentConfig, TrainingConfig
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("jiwer", reason="jiwer is not installed")
 
 MODEL = SpeechConfig(
@@ -148,7 +150,6 @@ def test_attention_is_over_real_steps(trained):
     np.testing.assert_allclose(weights.sum(1), 1, atol=1e-5)
 
 
-@pytest.mark.slow
 def test_fine_tuning_starts_from_the_model(trained, folder, tmp_path):
     settings = dataclasses.replace(RECIPE.training, steps=1, warmup_steps=1, cooldown_steps=0, peak_learning_rate=1e-9)
     recipe = dataclasses.replace(RECIPE, training=settings)
@@ -194,7 +195,6 @@ def test_exported_model(trained, folder, tmp_path):
         signatures["serving_default"](audio=tf.constant([tones.wav(sound, 16_000)]))
 
 
-@pytest.mark.slow
 def test_command_line(trained, folder, tmp_path, capsys):
     path, file = str(trained[1]), str(folder / "00.wav")
     assert main(["evaluate", "--checkpoint", path, "--data", str(folder / "table.tsv"), "--ctc-weight", "1"]) == 0

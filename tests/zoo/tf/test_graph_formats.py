@@ -66,6 +66,7 @@ def test_a_classifier_in_onnx():
         np.testing.assert_allclose(run(token_ids=ids)["probabilities"], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_steps_of_a_translator_in_litert_give_the_logits_of_the_whole_target():
     predictor = Predictor(Seq2Seq(ModelConfig(**SIZES, num_encoder_layers=1, num_decoder_layers=2)))

@@ -13,6 +13,8 @@ from zoo.limits import Limits
 from zoo.serving.predictor import CARD
 from zoo.translation import alignment, export, task
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("tensorflow_text", reason="tensorflow-text is not installed")
 
 TEXTS = ["mano tek", "", "luri soba pim.", " ", "dala\n\nkoru fes!\r\n", "niva gat " * 40, "zzyzx 🙂 漢字"]
@@ -60,7 +62,6 @@ def test_a_text_over_the_limit_affects_no_other_call(served):
     assert strings(translate(tf.constant(["mano tek"]))["translations"])[0]
 
 
-@pytest.mark.slow
 def test_an_export_that_exceeds_its_time_limit_is_not_kept(trained, tmp_path):
     card = trained.translator.export(tmp_path / "model", max_seconds=60, text=False)
     assert card["limits"] == {"max_bytes": 100_000, "max_seconds": 60}
@@ -69,7 +70,6 @@ def test_an_export_that_exceeds_its_time_limit_is_not_kept(trained, tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
-@pytest.mark.slow
 def test_texts_too_long_to_align_have_no_links(trained, tmp_path, monkeypatch):
     """Tests a long text between others, with the service and with the translator."""
     monkeypatch.setattr(alignment, "MAX_ALIGNED_TOKENS", 30)
@@ -90,7 +90,6 @@ def test_alignments_are_those_of_the_translator(served, trained):
     assert strings(found["alignments"]) == links and links[0] and not links[1]
 
 
-@pytest.mark.slow
 def test_the_greatest_length_is_an_option_of_export(trained, tmp_path):
     card = trained.translator.export(tmp_path / "short", text=False, beam_size=1, max_extra_tokens=1)
     assert card["max_extra_tokens"] == 1 and trained.translator.max_extra_tokens == 50
@@ -99,7 +98,6 @@ def test_the_greatest_length_is_an_option_of_export(trained, tmp_path):
     assert run(tf.constant(source, tf.int32))["ids"].shape[-1] <= len(source[0]) + 1
 
 
-@pytest.mark.slow
 def test_ids_are_translated_without_tensorflow_text(trained, tmp_path):
     translator = trained.translator
     trained.translator.export(tmp_path / "ids", text=False, beam_size=2, num_return=2)
@@ -120,7 +118,6 @@ print(json.dumps([found["ids"].numpy().tolist(), found["scores"].numpy().tolist(
         np.testing.assert_allclose(values, [candidate.score for candidate in candidates], atol=1e-5)
 
 
-@pytest.mark.slow
 def test_texts_are_translated_in_a_fresh_process(exported, trained):
     code = f"""
 import json, tensorflow as tf, tensorflow_text
@@ -143,7 +140,6 @@ def test_the_card_has_the_score_of_the_export(exported, trained, corpus):
     assert bleu["value"] == pytest.approx(expected[0].value, abs=1e-6)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["a probe", "the score"])
 def test_an_export_with_other_translations_is_not_kept(fault, trained, corpus, tmp_path, monkeypatch):
     real = export.load_exported
@@ -173,7 +169,6 @@ def test_impossible_exports_are_refused(trained, tmp_path):
     assert os.listdir(tmp_path) == ["there"] and os.listdir(tmp_path / "there") == ["thesis.txt"]
 
 
-@pytest.mark.slow
 def test_placeholders_are_used_as_by_the_translator(trained, tmp_path):
     translator = copy.copy(trained.translator)
     translator.placeholders = True

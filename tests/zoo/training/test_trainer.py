@@ -87,6 +87,7 @@ def test_reported_loss_is_mean_over_updates(tmp_path, micro_batch_tokens):
     assert history(tmp_path)[0]["train_loss"] == pytest.approx(np.mean(losses), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_remat_computes_blocks_again_and_trains_the_same(tmp_path, monkeypatch):
     """With dropout: the second pass draws what the first one did."""
     calls = []

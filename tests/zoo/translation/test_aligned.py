@@ -62,6 +62,7 @@ def test_learns_and_is_loaded_with_its_settings(translator, corpus):
     assert chrf.value > 30
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_resumes(made):
     folder, run, _ = made
     half = folder.with_name("half")
@@ -71,6 +72,7 @@ def test_an_interrupted_run_resumes(made):
     assert files[0].read_bytes() == files[1].read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("imputed, iterations", [(0.0, 1), (0.5, 7)])
 def test_fine_tuned(trained, translator, corpus, tmp_path, imputed, iterations, monkeypatch):
     """The number of iterations is kept, unless the new model is trained for one only."""
@@ -123,6 +125,7 @@ def test_translations_end_at_the_limit(translator, sources):
     assert found[3] == [*found[40][:2], 3] and found[40][-1] == 3 and len(found[40]) > 3
 
 
+@pytest.mark.slow
 def test_examples_for_fit(translator, corpus):
     """`fit` on what `examples` gives lowers the loss that `loss` computes."""
     pairs = corpus.train[:64]

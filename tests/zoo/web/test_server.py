@@ -46,6 +46,7 @@ def counts(server):
     return {line.split()[0]: float(line.split()[1]) for line in page.splitlines() if line.startswith("zoo_")}
 
 
+@pytest.mark.slow
 def test_other_tasks(server):
     (tagged,) = server.results("tag", model="labelling/masc-pos-small", texts=["The dogs are here."])
     assert tagged["words"] == ["The", "dogs", "are", "here", "."] and len(tagged["labels"]) == 5
@@ -158,7 +159,6 @@ def test_a_thousand_requests_at_once(server):
     assert server.request("GET", "/health").status == 200
 
 
-@pytest.mark.slow
 def test_limits_of_time_and_a_token():
     pytest.importorskip("fastapi", reason="fastapi is not installed")
     token = "0123456789abcdef"
