@@ -65,6 +65,7 @@ RUNNING = [
         'elif cache is None and keras.backend.backend() == "jax":',
         "elif False:",
         MESH,
+        slow=True,
     ),
     Fault("keras_transformer/verification/probes.py", '{"training": True} if takes else {}', "{}", VERIFY),
 ]

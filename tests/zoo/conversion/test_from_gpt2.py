@@ -139,6 +139,7 @@ def test_convert_writes_a_checkpoint_that_answers_alike(generator, tmp_path, cap
     assert "answers" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="SavedModels are for TensorFlow")
 def test_exports_from_prompt_to_text(generator, tmp_path):
     """`export` itself compares the texts of test prompts."""
@@ -154,6 +155,7 @@ def test_exports_from_prompt_to_text(generator, tmp_path):
         function(prompt=tf.constant(["x" * 300]), seed=tf.constant([1]))
 
 
+@pytest.mark.slow
 def test_fine_tuning_starts_from_the_logits(generator, tmp_path):
     """And tokens that the new corpus lacks are still generated."""
     changes = {"steps": 1, "cooldown_steps": 0, "evaluate_every": 1, "peak_learning_rate": 1e-9, "batch_tokens": 64}

@@ -135,6 +135,7 @@ def run_on_devices(code):
     return subprocess.run([sys.executable, "-c", code], env={**os.environ, **own}, capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_each_device_has_its_part_of_weights_and_moments():
     pytest.importorskip("jax", reason="jax is not installed")
     result = run_on_devices(CODE)

@@ -96,6 +96,7 @@ def test_what_an_ensemble_cannot_do(generator, tmp_path):
         EnsembleGenerator([generator, other])
 
 
+@pytest.mark.slow
 def test_command_line_takes_several_checkpoints(members, documents, tmp_path, capsys):
     folders = [str(tmp_path / name) for name in "ab"]
     for member, folder in zip(members[1:], folders):
