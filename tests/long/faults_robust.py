@@ -224,7 +224,7 @@ ROBUST = [
     ),
     Fault("zoo/models/encoder_model.py", "jit_compile = False", "pass", "tests/zoo/training/test_shapes.py"),
     Fault("zoo/distribution/exiting.py", "exit_process(_status)", "pass", "tests/zoo/distribution/test_exiting.py"),
-    Fault("zoo/quiet.py", "sys.modules.pop(name, None)", "pass", "tests/zoo/test_quiet.py", slow=True),
+    Fault("zoo/quiet.py", "sys.modules.pop(name, None)", "pass", "tests/zoo/test_quiet.py"),
     Fault(
         "zoo/translation/searches.py",
         "lost * num_beams + ",

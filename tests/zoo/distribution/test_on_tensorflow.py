@@ -47,7 +47,6 @@ def test_the_same_weights_and_losses_as_on_one_device(micro_batch_tokens, one_de
 
 
 @pytest.mark.slow
-@pytest.mark.long
 def test_four_replicas():
     files = __file__, "tests/training/test_replicas.py", "tests/zoo/training/test_optimizers.py"
     run_with_four_replicas(*files, tests="one_device or (equals_the_equations and 4-)")
