@@ -42,5 +42,5 @@ LANGUAGE = [
     Fault("zoo/serving/ensembles.py", "if not predictors", "if False", ENSEMBLE),
     Fault("zoo/language_modelling/ensemble.py", "set.intersection", "set.union", ENSEMBLE),
     Fault("zoo/language_modelling/ensemble.py", "max_tokens=min(", "max_tokens=max(", ENSEMBLE),
-    Fault("zoo/commands/ensemble_commands.py", "filter(_is_checkpoint, others)", "others", ENSEMBLE),
+    Fault("zoo/commands/ensemble_commands.py", "filter(_is_checkpoint, others)", "others", ENSEMBLE, slow=True),
 ]
