@@ -73,6 +73,7 @@ DATES = [
 
 CARRIERS = {
     "en": {
+        "clocks": ["The lesson ends at {}.", "Wake me at {} tomorrow.", "He usually has lunch around {}."],
         "dates": ["The concert is on {}.", "We moved here on {}.", "Her flight leaves on {}."],
         "months": ["School starts in {}.", "The museum is closed in {}."],
         "addresses": [
@@ -95,6 +96,7 @@ CARRIERS = {
         ],
     },
     "de": {
+        "clocks": ["Der Unterricht endet um {}.", "Weck mich morgen um {}.", "Gegen {} isst er meistens zu Mittag."],
         "dates": ["Das Konzert ist am {}.", "Wir sind am {} hierher gezogen.", "Ihr Flug geht am {}."],
         "months": ["Die Schule beginnt im {}.", "Das Museum ist im {} geschlossen."],
         "addresses": [
@@ -117,6 +119,7 @@ CARRIERS = {
         ],
     },
     "fr": {
+        "clocks": ["Le cours se termine à {}.", "Réveille-moi à {} demain.", "Il déjeune d'habitude vers {}."],
         "dates": ["Le concert est le {}.", "Nous avons emménagé ici le {}.", "Son avion part le {}."],
         "months": ["L'école commence en {}.", "Le musée est fermé en {}."],
         "addresses": [

@@ -7,7 +7,8 @@ to the undisturbed score: capitals (scored without case), small letters without 
 as they are), two sentences in one text, an emoji behind, two neighbouring letters swapped, and, for English, German and
 French, two sentences as clauses of one, and a date or a time of day at the end. Then the percentage of
 texts that are kept: names that replace the most frequent name of the corpus, addresses, codes, times and numbers in
-plain sentences, of `kept_texts.py`, and dates and months, whose names are translated, for English, German and French.
+plain sentences, of `kept_texts.py`, and, for English, German and French, what is translated: dates, months, and half
+hours and minutes in words, which German counts to the next hour ("halb zehn" is half past nine).
 `--seed` chooses the disturbances, `--limit` takes the first pairs only, `--show N` prints N texts of each set with
 their translations.
 """
@@ -27,7 +28,7 @@ import zoo
 from zoo.corpora.clauses import Clauses
 from zoo.corpora.dates import MONTHS, Date, write_date
 from zoo.corpora.substitution import Substitution
-from zoo.corpora.times import add_time
+from zoo.corpora.times import add_time, clock_in_words
 from zoo.corpora.word_links import WORD
 from zoo.translation.data import open_pairs
 from zoo.translation.metrics import bleu
@@ -70,7 +71,7 @@ def disturbed_sets(
 
 def kept_sets(
     pairs: Sequence[Pair], language: str, rng: random.Random, target: str | None = None
-) -> dict[str, list[tuple[str, list[str]]]]:
+) -> dict[str, list[tuple[str, list[str | re.Pattern]]]]:
     """Returns texts and what their translations into the language `target` have to contain, by name."""
     known = Substitution.of(pairs).known
     shared = (_words(source) & _words(target) & known for source, target in pairs)
@@ -99,7 +100,22 @@ def kept_sets(
             for carrier in CARRIERS[language]["months"]
             for month, there in zip(MONTHS[language], MONTHS[target])
         ]
+        for kind, some in (("half hours", (30,)), ("minutes", (5, 10, 15, 20, -5, -10, -15, -20))):
+            sets[kind] = [
+                (carrier.format(clock_in_words(minutes, hour, language)), [said_clock(minutes, hour, target)])
+                for carrier in CARRIERS[language]["clocks"]
+                for minutes in some
+                for hour in range(1, 13)
+            ]
     return sets
+
+
+def said_clock(minutes: int, hour: int, language: str) -> re.Pattern:
+    """Returns what finds a time of day in a translation, in words or in digits."""
+    words = re.escape(clock_in_words(minutes, hour, language))
+    before = (hour - (minutes < 0) - 1) % 12 + 1  # 3 of 3:40, which is twenty to four.
+    digits = rf"0?(?:{before}|{(before + 12) % 24})(?:[:.]| ?h ?){minutes % 60:02}"
+    return re.compile(rf"\b(?:{words}|{digits})\b", re.IGNORECASE)
 
 
 def _said(date, language):
@@ -111,8 +127,10 @@ def _words(text):
     return {*WORD.findall(text)}
 
 
-def is_kept(value: str, translation: str) -> bool:
+def is_kept(value: str | re.Pattern, translation: str) -> bool:
     """Returns whether a translation contains a text, or a number in any notation, such as 3.482,75 for 3,482.75."""
+    if isinstance(value, re.Pattern):
+        return value.search(translation) is not None
     if re.fullmatch(r"\d+(?:[.,:]\d+)*", value) and value.count(".") < 3:  # With more dots, an address of a machine.
         numbers = _NUMBER.findall(translation)
         return re.sub(r"\D", "", value) in {re.sub(r"\D", "", number) for number in numbers}

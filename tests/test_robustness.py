@@ -65,6 +65,41 @@ def test_dates_are_those_of_the_target_language(robustness, source, target):
         assert len({values[0] for _, values in sets[name]}) == 12
 
 
+CLOCKS = {
+    "en": {
+        "half past nine": (30, 9),
+        "half past twelve": (30, 12),
+        "twenty to one": (-20, 1),
+        "quarter past two": (15, 2),
+    },
+    "de": {"halb zehn": (30, 9), "halb eins": (30, 12), "zwanzig vor eins": (-20, 1), "Viertel nach zwei": (15, 2)},
+    "fr": {
+        **{"neuf heures et demie": (30, 9), "midi et demi": (30, 12), "une heure moins vingt": (-20, 1)},
+        "deux heures et quart": (15, 2),
+    },
+}
+
+
+@pytest.mark.parametrize("language", [*CLOCKS])
+def test_times_of_day(robustness, language):
+    """A time is found in its own translation only, in words or in digits, in the morning or in the afternoon."""
+    sets = robustness.kept_sets(PAIRS, "en", random.Random(1), language)
+    assert len(sets["half hours"]) == 3 * 12 and len({text for text, _ in sets["minutes"]}) == 3 * 8 * 12
+    digits = {(30, 9): "9:30", (30, 12): "0.30", (-20, 1): "12:40", (15, 2): "14 h 15"}
+    for words, clock in CLOCKS[language].items():
+        said = robustness.said_clock(*clock, language)
+        found = [other for other in CLOCKS[language] if robustness.is_kept(said, f"... {other.capitalize()}.")]
+        assert found == [words]
+        assert [other for other in digits if robustness.is_kept(said, f"... {digits[other]}.")] == [clock]
+
+
+def test_half_hours_are_those_of_the_next_hour_in_german(robustness):
+    halves = robustness.kept_sets(PAIRS, "de", random.Random(1), "en")["half hours"]
+    assert halves[0][0] == "Der Unterricht endet um halb zwei."
+    assert robustness.is_kept(*halves[0][1], "The lesson ends at half past one.")
+    assert not robustness.is_kept(*halves[0][1], "The lesson ends at half past two.")
+
+
 @pytest.mark.parametrize(
     "value, translation, kept",
     [

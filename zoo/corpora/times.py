@@ -131,18 +131,28 @@ def _write_range(time, language, rng):
 def _write_clock(clock, language):
     if isinstance(clock, str):
         return {"en": f"at {clock}", "de": f"um {clock} Uhr", "fr": f"à {clock}"}[language]
-    minutes, hour = clock
+    return {"en": "at ", "de": "um ", "fr": "à "}[language] + clock_in_words(*clock, language)
+
+
+def clock_in_words(minutes: int, hour: int, language: str) -> str:
+    """Returns a time of day in words, such as half past nine, halb zehn, neuf heures et demie.
+
+    Args:
+        minutes: After the hour, or negative: 0, 15, 30, -15; 5, 10, 20 and their negatives.
+        hour: From 1 to 12.
+        language: "en", "de" or "fr".
+    """
     hours, some = _HOURS[language], _MINUTES[language].get(abs(minutes))
     name, following = hours[hour - 1], hours[hour % 12]
     if language == "en":
         whole = {0: f"{name} o'clock", 30: f"half past {name}"}
-        return "at " + whole.get(minutes, f"{some} {'past' if minutes > 0 else 'to'} {name}")
+        return whole.get(minutes, f"{some} {'past' if minutes > 0 else 'to'} {name}")
     if language == "de":
         whole = {0: f"{'ein' if hour == 1 else name} Uhr", 30: f"halb {following}"}
-        return "um " + whole.get(minutes, f"{some} {'nach' if minutes > 0 else 'vor'} {name}")
+        return whole.get(minutes, f"{some} {'nach' if minutes > 0 else 'vor'} {name}")
     unit = "midi" if hour == 12 else f"{name} heure{'s' * (hour > 1)}"
     parts = {0: "", 15: " et quart", 30: " et demi" + "e" * (hour < 12), -15: " moins le quart"}
-    return f"à {unit}" + parts.get(minutes, f"{' moins' * (minutes < 0)} {some}")
+    return unit + parts.get(minutes, f"{' moins' * (minutes < 0)} {some}")
 
 
 def add_time(pair: Pair, languages: tuple[str, str], rng: random.Random) -> Pair:
