@@ -8,7 +8,7 @@ as they are), two sentences in one text, an emoji behind, two neighbouring lette
 French, two sentences as clauses of one, and a date or a time of day at the end. Then the percentage of
 texts that are kept: names that replace the most frequent name of the corpus, addresses, codes, times and numbers in
 plain sentences, of `kept_texts.py`, and, for English, German and French, what is translated: dates, months, and half
-hours and minutes in words, which German counts to the next hour ("halb zehn" is half past nine).
+hours and minutes in words, which German counts to the next hour ("halb zehn" is half past nine), and am and pm.
 `--seed` chooses the disturbances, `--limit` takes the first pairs only, `--show N` prints N texts of each set with
 their translations.
 """
@@ -28,7 +28,7 @@ import zoo
 from zoo.corpora.clauses import Clauses
 from zoo.corpora.dates import MONTHS, Date, write_date
 from zoo.corpora.substitution import Substitution
-from zoo.corpora.times import add_time, clock_in_words
+from zoo.corpora.times import add_time, clock_in_words, clock_of_half_day
 from zoo.corpora.word_links import WORD
 from zoo.translation.data import open_pairs
 from zoo.translation.metrics import bleu
@@ -107,6 +107,13 @@ def kept_sets(
                 for minutes in some
                 for hour in range(1, 13)
             ]
+        sets["am and pm"] = [
+            (carrier.format(clock_of_half_day(clock, language)), [said_half_day(clock, target)])
+            for carrier in CARRIERS[language]["clocks"]
+            for clock in (
+                f"{hour}{some} {half}" for hour in range(1, 12) for some in ("", ":35") for half in ("am", "pm")
+            )
+        ]
     return sets
 
 
@@ -125,6 +132,18 @@ def _said(date, language):
 
 def _words(text):
     return {*WORD.findall(text)}
+
+
+def said_half_day(clock: str, language: str) -> re.Pattern:
+    """Returns what finds a time such as 3:30 pm in a translation: in the words of the language, or as 15:30."""
+    hour, minutes, half = re.fullmatch(r"(\d+)(?::(\d+))? ([ap])m", clock).groups()
+    said = re.escape(clock_of_half_day(clock, language)).replace(r"\ ", r"\s*")
+    if language == "en":
+        said = rf"{said[:-1]}\.?m"
+    if half == "p":
+        after = rf"(?:[:.]| ?h ?){minutes}" if minutes else "(?:[:.]00|h|h00| Uhr| heures)"
+        said += rf"|{int(hour) + 12}{after}"
+    return re.compile(rf"\b(?:{said})\b", re.IGNORECASE)
 
 
 def is_kept(value: str | re.Pattern, translation: str) -> bool:

@@ -101,6 +101,35 @@ def test_half_hours_are_those_of_the_next_hour_in_german(robustness):
 
 
 @pytest.mark.parametrize(
+    "clock, language, translation, kept",
+    [
+        ("3:35 pm", "de", "Komm um 3:35 Uhr nachmittags.", True),
+        ("3:35 pm", "de", "Komm um 15.35 Uhr.", True),
+        ("3:35 pm", "de", "Komm um 3:35 Uhr.", False),
+        ("3:35 pm", "de", "Komm um 3:35 Uhr morgens.", False),
+        ("3 pm", "de", "Komm um 15 Uhr.", True),
+        ("3 pm", "de", "Komm in 15 Tagen.", False),
+        ("8 am", "de", "Komm um 8 Uhr morgens.", True),
+        ("3 pm", "en", "Come at 3pm.", True),
+        ("3 pm", "en", "Come at 3 p.m. today.", True),
+        ("3 am", "en", "Come at 3 PM.", False),
+        ("9 pm", "en", "Come at 21:00.", True),
+        ("3:35 pm", "fr", "Viens à 15 h 35.", True),
+        ("9 pm", "fr", "Viens à 9 heures du soir.", True),
+        ("9 pm", "fr", "Viens à 9 heures.", False),
+    ],
+)
+def test_am_and_pm(robustness, clock, language, translation, kept):
+    assert robustness.is_kept(robustness.said_half_day(clock, language), translation) is kept
+
+
+def test_am_and_pm_are_found_in_their_own_language(robustness):
+    for language in CLOCKS:
+        texts = robustness.kept_sets(PAIRS, language, random.Random(1), language)["am and pm"]
+        assert len(texts) == 3 * 11 * 2 * 2 and all(robustness.is_kept(value, text) for text, (value,) in texts)
+
+
+@pytest.mark.parametrize(
     "value, translation, kept",
     [
         ("3,482.75", "Es kostet 3.482,75 Euro.", True),

@@ -20,6 +20,11 @@ _MINUTES = {
     "de": {5: "fünf", 10: "zehn", 15: "Viertel", 20: "zwanzig"},
     "fr": {5: "cinq", 10: "dix", 20: "vingt"},
 }
+_HALF_DAYS = {  # From 1 to 3 am, to 11 am, to 5 pm, to 11 pm.
+    "en": ("am", "am", "pm", "pm"),
+    "de": ("nachts", "morgens", "nachmittags", "abends"),
+    "fr": ("du matin", "du matin", "de l'après-midi", "du soir"),
+}
 _BEFORE = {  # The words before a day of the week, a day of a month, a month.
     "on": {"en": ("on", "on", "in"), "de": ("am", "am", "im"), "fr": ("", "le", "en")},
     "by": {"en": ("by",) * 3, "de": ("bis", "bis zum", "bis"), "fr": ("d'ici", "d'ici au", "d'ici")},
@@ -54,7 +59,8 @@ class Time(NamedTuple):
         date: None if there is a time of day only.
         before: "on", "by", "until", "since", "before" or "after".
         last: Last date of a range, of the same kind as `date`.
-        clock: A time of day, as (minutes after the hour, or negative, hour from 1 to 12), or in digits.
+        clock: A time of day, as (minutes after the hour, or negative, hour from 1 to 12), or in digits, such as 15:30,
+            3:30 pm and 3 am, from 1 to 11 hours with am and pm.
     """
 
     date: Date | None = None
@@ -65,9 +71,7 @@ class Time(NamedTuple):
 
 def random_phrase(rng: random.Random) -> Time:
     """Returns a random time."""
-    minutes = (0, 0, 15, -15, 30, 30, 30, 30, rng.choice((5, 10, 20, -5, -10, -20)))
-    clock = random_time(rng) if rng.random() < 0.25 else (rng.choice(minutes), rng.randrange(1, 13))
-    kind = rng.random()
+    clock, kind = _random_clock(rng), rng.random()
     if kind < 0.35:
         return Time(clock=clock)
     date = random_date(rng)
@@ -83,6 +87,17 @@ def random_phrase(rng: random.Random) -> Time:
     return Time(date, before, clock=clock if timed else None)
 
 
+def _random_clock(rng):
+    kind = rng.random()
+    if kind < 0.2:
+        return random_time(rng)
+    if kind < 0.4:
+        minutes = rng.choice(("", "", f":{rng.randrange(0, 60, 5):02}", f":{rng.randrange(60):02}"))
+        return f"{rng.randrange(1, 12)}{minutes} {rng.choice(('am', 'pm'))}"
+    minutes = (0, 0, 15, -15, 30, 30, 30, 30, rng.choice((5, 10, 20, -5, -10, -20)))
+    return rng.choice(minutes), rng.randrange(1, 13)
+
+
 def write_time(time: Time, language: str, rng: random.Random) -> str:
     """Returns a time in "en", "de" or "fr"; English has several ways to write a day."""
     parts = []
@@ -91,7 +106,7 @@ def write_time(time: Time, language: str, rng: random.Random) -> str:
     elif time.date:
         parts.append(_write_date(time.date, time.before, language, rng))
     if time.clock:
-        parts.append(_write_clock(time.clock, language))
+        parts.append(_write_clock(time.clock, language, rng))
     comma = "," if language == "de" and time.date and time.date.day and time.date.weekday is not None else ""
     return f"{comma} ".join(parts)
 
@@ -128,10 +143,26 @@ def _write_range(time, language, rng):
     return _RANGES[language][kind].format(*texts)
 
 
-def _write_clock(clock, language):
-    if isinstance(clock, str):
-        return {"en": f"at {clock}", "de": f"um {clock} Uhr", "fr": f"à {clock}"}[language]
-    return {"en": "at ", "de": "um ", "fr": "à "}[language] + clock_in_words(*clock, language)
+def _write_clock(clock, language, rng):
+    if not isinstance(clock, str):
+        text = clock_in_words(*clock, language)
+    elif not clock.endswith("m"):
+        text = f"{clock} Uhr" if language == "de" else clock
+    else:
+        text = clock_of_half_day(clock, language)
+        if language == "en":
+            text = rng.choice((text, text, text.upper(), text.replace(" ", "")))
+    return {"en": "at", "de": "um", "fr": "à"}[language] + f" {text}"
+
+
+def clock_of_half_day(clock: str, language: str) -> str:
+    """Returns a time such as 3:30 pm or 3 am in "en", "de" or "fr": 3:30 Uhr nachmittags, 3 heures du matin."""
+    digits, half = clock.split()
+    hour, _, minutes = digits.partition(":")
+    part = _HALF_DAYS[language][2 * (half == "pm") + (int(hour) > (5 if half == "pm" else 3))]
+    if language == "fr":
+        digits = f"{hour}h{minutes}" if minutes else f"{hour} heure{'s' * (hour != '1')}"
+    return f"{digits}{' Uhr' * (language == 'de')} {part}"
 
 
 def clock_in_words(minutes: int, hour: int, language: str) -> str:

@@ -20,8 +20,20 @@ BEFORE = {
 }
 
 
+HALF_DAYS = {  # Hours from 0 to 23.
+    "en": {"am": range(12), "pm": range(12, 24)},
+    "de": {"nachts": range(4), "morgens": range(4, 12), "nachmittags": range(12, 18), "abends": range(18, 24)},
+    "fr": {"du matin": range(12), "de l'après-midi": range(12, 18), "du soir": range(18, 24)},
+}
+
+
 def clock(text, language):
-    """Returns (hour, minute) of a time in words, by rules of the test's own, or the digits, or None."""
+    """Returns the time in minutes of a time in words, by rules of the test's own, or the digits, or None."""
+    half_day = re.search(rf"(\d+)(?:[:h](\d\d))?(?: Uhr| heures?)? ?({'|'.join(HALF_DAYS[language])})\b", text, re.I)
+    if half_day:
+        hours = HALF_DAYS[language][half_day[3].lower()]
+        (hour,) = {int(half_day[1]), int(half_day[1]) + 12} & {*hours}
+        return f"{hour}:{half_day[2] or '00'} of 24"
     digits = re.search(r"\d+[:.]\d\d", text)
     if digits:
         return digits[0]
@@ -50,7 +62,7 @@ def clock(text, language):
 
 def read(text, language):
     """Returns what a time says: days, months, year, days of the week, clock, and the preposition if it is clear."""
-    rest = re.sub(r"\d+[:.]\d\d( Uhr)?", "", text)
+    rest = re.sub(r"\b(at|um|à) \d+([:.h]\d\d)?( Uhr| heures?|(?= ?[ap]m))?", "", text, flags=re.I)
     numbers = [int(number) for number in re.findall(r"\d+", rest)]
     before = [meaning for word, meaning in BEFORE[language].items() if re.search(rf"^{word}\b", text)]
     return {
@@ -95,6 +107,10 @@ def test_all_languages_say_the_same():
         (Time(clock=(-15, 5)), "um Viertel vor fünf", "à cinq heures moins le quart"),
         (Time(clock=(10, 1)), "um zehn nach eins", "à une heure dix"),
         (Time(clock=(-20, 11)), "um zwanzig vor elf", "à onze heures moins vingt"),
+        (Time(clock="3:30 pm"), "um 3:30 Uhr nachmittags", "à 3h30 de l'après-midi"),
+        (Time(clock="9 pm"), "um 9 Uhr abends", "à 9 heures du soir"),
+        (Time(clock="1 am"), "um 1 Uhr nachts", "à 1 heure du matin"),
+        (Time(clock="10:05 am"), "um 10:05 Uhr morgens", "à 10h05 du matin"),
     ],
 )
 def test_times_are_written_as_in_the_language(time, german, french):
