@@ -15,7 +15,7 @@ export GLIBC_TUNABLES ?= glibc.malloc.hugetlb=1
 # Neighbours of a file run in the same process, which makes what they share once; a process that is done takes over tests.
 PYTEST = $(VENV)/bin/python -m pytest -n 2 --dist worksteal
 # On JAX: what computes differently there. `make test-long` runs all tests of the library on JAX, and on torch.
-ON_JAX = $(filter-out tests/ops/test_blockwise.py, $(wildcard tests/ops/test_*.py)) tests/decoding tests/training/test_losses.py tests/training/test_schedules.py \
+ON_JAX = $(filter-out tests/ops/test_blockwise.py tests/ops/test_local.py, $(wildcard tests/ops/test_*.py)) tests/decoding tests/training/test_losses.py tests/training/test_schedules.py \
 	$(addprefix tests/layers/test_, encoder.py decoder.py multi_head_attention.py \
 	attention_cache.py positional_encoding.py token_embedding.py tied_logits.py float64.py value_checks.py)
 

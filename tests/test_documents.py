@@ -63,11 +63,12 @@ def of_pages(pages=PAGES):
 
 
 def with_python():
-    """Pages with Python blocks; those that load or train models are slow."""
+    """Pages with Python blocks; those that load or train models are slow, and that which exports four long."""
     for page in PAGES:
         code = "".join(block.code for block in blocks(page) if block.language == "python" and not block.mark)
         if code:
-            yield pytest.param(page, marks=[pytest.mark.slow] if re.search(r"zoo\.load|\.fit\(", code) else [])
+            marks = [pytest.mark.slow] if re.search(r"zoo\.load|\.fit\(", code) else []
+            yield pytest.param(page, marks=[*marks, pytest.mark.long] if page.stem == "serving" else marks)
 
 
 @of_pages([*with_python()])

@@ -17,10 +17,10 @@ from zoo.translation.data import open_pairs
 ROOT = pathlib.Path(__file__).parents[2]
 NAMES = [card["name"] for card in zoo.list()]
 # One of each task, and of each size of a translator; tests/long/shipped_scores.py compares all, on whole dev sets.
+LONG = "classification/trec", "parsing/genia-small", "detection/bccd", "language/shakespeare", "images/cifar10"
 SCORED = [
-    *("classification/trec", "labelling/masc-pos-small", "parsing/genia-small", "detection/bccd"),
-    *("translation/multi30k-en-de", "translation/en-fr"),
-    *(pytest.param(name, marks=pytest.mark.long) for name in ("language/shakespeare", "images/cifar10")),
+    *("labelling/masc-pos-small", "translation/multi30k-en-de", "translation/en-fr"),
+    *(pytest.param(name, marks=pytest.mark.long) for name in LONG),
 ]
 # Dev sets of translations.
 DEV = {

@@ -163,6 +163,7 @@ def test_parts_of_an_update_give_the_same_as_the_whole(folder, tmp_path):
     assert losses[0] == pytest.approx(losses[1], rel=1e-3)
 
 
+@pytest.mark.long
 def test_fine_tuning_starts_with_all_that_fits(trained, folder, tmp_path):
     few = dataclasses.replace(
         RECIPE.training, steps=1, cooldown_steps=0, evaluate_every=1, warmup_steps=1, peak_learning_rate=1e-9

@@ -126,7 +126,8 @@ def test_a_port_in_use_is_told(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_process_that_stands_still_ends_the_others_and_is_named(backend, tmp_path):
     arguments = command(write_corpora(tmp_path), tmp_path / "run", 5) + ["--set", "training.steps=4000"]
     processes = start(arguments, backend, 2, KERAS_TRANSFORMER_WORKER_TIMEOUT="10")

@@ -150,6 +150,7 @@ def test_attention_is_over_real_steps(trained):
     np.testing.assert_allclose(weights.sum(1), 1, atol=1e-5)
 
 
+@pytest.mark.long
 def test_fine_tuning_starts_from_the_model(trained, folder, tmp_path):
     settings = dataclasses.replace(RECIPE.training, steps=1, warmup_steps=1, cooldown_steps=0, peak_learning_rate=1e-9)
     recipe = dataclasses.replace(RECIPE, training=settings)

@@ -117,6 +117,7 @@ def test_files_that_may_be_incomplete_wait(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_tensorflow_uses_it(tmp_path):
     assert run(tmp_path) == "4.0 1"
     [path] = tmp_path.glob("xla/*/*.pb.*")
