@@ -64,13 +64,20 @@ CODES = [
 TIMES = ["7:45", "10:20", "18:05", "6:50", "23:15", "12:35", "9:10", "16:40"]
 NUMBERS = ["17", "250", "38", "1,200", "64", "3,482.75", "905", "12.5"]
 
-# {} is an address or a code, {t} a time of day, {n} a number.
+# Regular expressions for the words that say which half of a day it is.
+HALF_DAYS = {
+    "en": {"am": r"a\.?m|(?:in the morning|at night)", "pm": r"p\.?m|(?:in the (?:afternoon|evening)|at night)"},
+    "de": {"am": "nachts|morgens|früh|vormittags", "pm": "mittags|nachmittags|abends|nachts"},
+    "fr": {"am": "du matin|de la nuit", "pm": "de l['’]après-midi|du soir"},
+}
+
 DATES = [
     *((8, 0, 2014), (19, 1, None), (3, 2, 2019), (27, 3, 1988), (14, 4, None), (30, 5, 2021)),
     *((4, 6, 1776), (11, 7, None), (22, 8, 2003), (31, 9, 1999), (9, 10, None), (24, 11, 2030)),
 ]
 """Day, month from 0, and year or None."""
 
+# {} is an address, a code, a date, a month or a time, {t} a time of day, {n} a number.
 CARRIERS = {
     "en": {
         "clocks": ["The lesson ends at {}.", "Wake me at {} tomorrow.", "He usually has lunch around {}."],

@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from kept_texts import ADDRESSES, CARRIERS, CODES, DATES, NAMES, NUMBERS, TIMES
+from kept_texts import ADDRESSES, CARRIERS, CODES, DATES, HALF_DAYS, NAMES, NUMBERS, TIMES
 from rich.console import Console
 from rich.table import Table
 
@@ -135,13 +135,13 @@ def _words(text):
 
 
 def said_half_day(clock: str, language: str) -> re.Pattern:
-    """Returns what finds a time such as 3:30 pm in a translation: in the words of the language, or as 15:30."""
-    hour, minutes, half = re.fullmatch(r"(\d+)(?::(\d+))? ([ap])m", clock).groups()
-    said = re.escape(clock_of_half_day(clock, language)).replace(r"\ ", r"\s*")
-    if language == "en":
-        said = rf"{said[:-1]}\.?m"
-    if half == "p":
-        after = rf"(?:[:.]| ?h ?){minutes}" if minutes else "(?:[:.]00|h|h00| Uhr| heures)"
+    """Returns what finds a time such as 3:30 pm in a translation: with words for that half of the day, or as 15:30."""
+    hour, minutes, half = re.fullmatch(r"(\d+)(?::(\d+))? ([ap]m)", clock).groups()
+    unit = {"en": "", "de": " Uhr", "fr": " heures?"}[language]
+    after = rf"(?:[:.]| ?h ?){minutes}(?:{unit})?" if minutes else rf"(?:[:.]00|h|h00)?(?:{unit})?"
+    said = rf"{hour}{after}\s*(?:{HALF_DAYS[language][half]})"
+    if half == "pm":
+        after = rf"(?:[:.]| ?h ?){minutes}" if minutes else rf"(?:[:.]00|h|h00{f'|{unit}' * bool(unit)})"
         said += rf"|{int(hour) + 12}{after}"
     return re.compile(rf"\b(?:{said})\b", re.IGNORECASE)
 
