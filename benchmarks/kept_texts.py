@@ -80,6 +80,7 @@ DATES = [
 # {} is an address, a code, a date, a month or a time, {t} a time of day, {n} a number.
 CARRIERS = {
     "en": {
+        "words": ["His uncle is {} years old.", "They bought {} chairs.", "The city is {} miles from here."],
         "clocks": ["The lesson ends at {}.", "Wake me at {} tomorrow.", "He usually has lunch around {}."],
         "dates": ["The concert is on {}.", "We moved here on {}.", "Her flight leaves on {}."],
         "months": ["School starts in {}.", "The museum is closed in {}."],
@@ -103,6 +104,7 @@ CARRIERS = {
         ],
     },
     "de": {
+        "words": ["Sein Onkel ist {} Jahre alt.", "Sie haben {} Stühle gekauft.", "Die Stadt ist {} Meilen von hier."],
         "clocks": ["Der Unterricht endet um {}.", "Weck mich morgen um {}.", "Gegen {} isst er meistens zu Mittag."],
         "dates": ["Das Konzert ist am {}.", "Wir sind am {} hierher gezogen.", "Ihr Flug geht am {}."],
         "months": ["Die Schule beginnt im {}.", "Das Museum ist im {} geschlossen."],
@@ -126,6 +128,7 @@ CARRIERS = {
         ],
     },
     "fr": {
+        "words": ["Son oncle a {} ans.", "Ils ont acheté {} fauteuils.", "La ville est à {} kilomètres d'ici."],
         "clocks": ["Le cours se termine à {}.", "Réveille-moi à {} demain.", "Il déjeune d'habitude vers {}."],
         "dates": ["Le concert est le {}.", "Nous avons emménagé ici le {}.", "Son avion part le {}."],
         "months": ["L'école commence en {}.", "Le musée est fermé en {}."],

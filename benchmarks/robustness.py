@@ -8,7 +8,8 @@ as they are), two sentences in one text, an emoji behind, two neighbouring lette
 French, two sentences as clauses of one, and a date or a time of day at the end. Then the percentage of
 texts that are kept: names that replace the most frequent name of the corpus, addresses, codes, times and numbers in
 plain sentences, of `kept_texts.py`, and, for English, German and French, what is translated: dates, months, and half
-hours and minutes in words, which German counts to the next hour ("halb zehn" is half past nine), and am and pm.
+hours and minutes in words, which German counts to the next hour ("halb zehn" is half past nine), am and pm, and numbers
+in words.
 `--seed` chooses the disturbances, `--limit` takes the first pairs only, `--show N` prints N texts of each set with
 their translations.
 """
@@ -27,6 +28,7 @@ from rich.table import Table
 import zoo
 from zoo.corpora.clauses import Clauses
 from zoo.corpora.dates import MONTHS, Date, write_date
+from zoo.corpora.number_words import number_in_words
 from zoo.corpora.substitution import Substitution
 from zoo.corpora.times import add_time, clock_in_words, clock_of_half_day
 from zoo.corpora.word_links import WORD
@@ -107,6 +109,11 @@ def kept_sets(
                 for minutes in some
                 for hour in range(1, 13)
             ]
+        sets["numbers in words"] = [
+            (carrier.format(number_in_words(number, language)), [said_number(number, target)])
+            for carrier in CARRIERS[language]["words"]
+            for number in range(2, 100)
+        ]
         sets["am and pm"] = [
             (carrier.format(clock_of_half_day(clock, language)), [said_half_day(clock, target)])
             for carrier in CARRIERS[language]["clocks"]
@@ -115,6 +122,12 @@ def kept_sets(
             )
         ]
     return sets
+
+
+def said_number(number: int, language: str) -> re.Pattern:
+    """Returns what finds a number in a translation, in words or in digits, and not as a part of another one."""
+    words = number_in_words(number, language)
+    return re.compile(rf"(?<![\w-])(?:{words}(?! et (?:un|onze)\b)|{number})(?![\w-])", re.IGNORECASE)
 
 
 def said_clock(minutes: int, hour: int, language: str) -> re.Pattern:

@@ -133,6 +133,25 @@ def test_am_and_pm_are_found_in_their_own_language(robustness):
 
 
 @pytest.mark.parametrize(
+    "number, language, translation, kept",
+    [
+        (20, "en", "He is twenty.", True),
+        (20, "en", "He is twenty-one.", False),
+        (20, "en", "He is 20.", True),
+        (1, "en", "He is twenty-one.", False),
+        (21, "de", "Einundzwanzig Leute", True),
+        (20, "de", "einundzwanzig Leute", False),
+        (4, "fr", "quatre-vingts ans", False),
+        (20, "fr", "vingt et un ans", False),
+        (21, "fr", "vingt et un ans", True),
+        (60, "fr", "soixante et onze ans", False),
+    ],
+)
+def test_numbers_in_words(robustness, number, language, translation, kept):
+    assert robustness.is_kept(robustness.said_number(number, language), translation) is kept
+
+
+@pytest.mark.parametrize(
     "value, translation, kept",
     [
         ("3,482.75", "Es kostet 3.482,75 Euro.", True),

@@ -1,5 +1,6 @@
 """Replacement of names and numbers on both sides of sentence pairs. No Keras."""
 
+import itertools
 import random
 import re
 from collections import Counter
@@ -8,6 +9,7 @@ from dataclasses import dataclass
 
 from zoo.corpora.copied_text import random_name, random_number, random_text, random_time
 from zoo.corpora.dates import CALENDAR
+from zoo.corpora.number_words import LANGUAGES, number_in_words, random_number_in_words
 from zoo.corpora.word_links import WORD
 
 Pair = tuple[str, str]
@@ -16,13 +18,9 @@ _RARE = 0.05  # Maximum share of the small form of a word that counts as a name.
 _NUMBER = re.compile(r"\d+(?:[.,: ’']\d+)*")
 _TIME_WORDS = {"uhr", "heures", "o'clock", "o’clock", "h", "p.m", "a.m", "pm", "am", "at", "um", "à"}
 
-# From two to twelve, in the languages that we ship; in others, only digits are replaced.
-_NUMBER_WORDS = [
-    "two three four five six seven eight nine ten eleven twelve",
-    "zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-    "deux trois quatre cinq six sept huit neuf dix onze douze",
-]
-_VALUES = {word: value for line in _NUMBER_WORDS for value, word in enumerate(line.split(), start=2)}
+# Numbers in one word, from two on; in other languages, only digits are replaced.
+_VALUES = {language: {number_in_words(n, language): n for n in range(2, 100)} for language in LANGUAGES}
+_NUMBER_WORDS = {word for values in _VALUES.values() for word in values}
 
 
 @dataclass(frozen=True)
@@ -68,17 +66,34 @@ class Substitution:
         return pair if any(digits) else self._number_words(pair, rng)
 
     def _number_words(self, pair, rng):
-        words = [[word for word in WORD.finditer(text) if word[0].lower() in _VALUES] for text in pair]
+        words = [[word for word in WORD.finditer(text) if word[0].lower() in _NUMBER_WORDS] for text in pair]
         if [len(side) for side in words] != [1, 1]:
             return pair
         (first,), (second,) = words
-        if _VALUES[first[0].lower()] != _VALUES[second[0].lower()]:
+        languages = _languages_of(first[0].lower(), second[0].lower())
+        if not languages:
             return pair
         near = {word.lower() for text, word in zip(pair, (first, second)) for word in _neighbours(text, word)}
+        if len(languages) == 1 and not near & _TIME_WORDS and rng.random() < 0.5:
+            number = random_number_in_words(rng)
+            sides = zip(pair, (first, second), languages[0])
+            return tuple(_with_word(text, word, number_in_words(number, language)) for text, word, language in sides)
         new = random_time(rng) if near & _TIME_WORDS and rng.random() < 0.7 else random_number(rng)
         if rng.random() < 0.15:  # Of two numbers in a row, such as "À 7:45, 64 chaises", none must get lost.
             new = f"{random_time(rng)}{rng.choice([' ', ', '])}{new}"
-        return tuple(text[: word.start()] + new + text[word.end() :] for text, word in zip(pair, (first, second)))
+        return tuple(_with_word(text, word, new) for text, word in zip(pair, (first, second)))
+
+
+def _languages_of(first, second):
+    """Returns the pairs of languages in which two words mean the same number; several for six, which is French, too."""
+    both = itertools.permutations(LANGUAGES, 2)
+    return [(a, b) for a, b in both if _VALUES[a].get(first, a) == _VALUES[b].get(second, b)]
+
+
+def _with_word(text, word, new):
+    """Replaces a match of a word, with a capital if that has one."""
+    new = new.capitalize() if word[0][0].isupper() else new
+    return text[: word.start()] + new + text[word.end() :]
 
 
 def _has_capital(word):

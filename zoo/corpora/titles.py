@@ -15,10 +15,11 @@ _TITLES = {  # In the same order in all languages.
     "de": ("Herr", "Frau", "Frau", "Frau", "Dr.", "Professor"),
     "fr": ("Monsieur", "Madame", "Madame", "Mademoiselle", "Dr", "Professeur"),
 }
+_SHORT = {"Monsieur": "M.", "Madame": "Mme", "Mademoiselle": "Mlle"}
 _BEFORE = {  # What may stand before a name whose bearer is named by a title.
     "en": r"(?:Mr|Mrs|Ms|Dr)\.? |Miss |Professor ",
     "de": r"Herrn? |Frau |Fräulein |Dr\. |Professor ",
-    "fr": r"M\. |Mme |Monsieur |Madame |Mademoiselle |Dr |Docteur |Professeur ",
+    "fr": r"M\. |Mme |Mlle |Monsieur |Madame |Mademoiselle |Dr |Docteur |Professeur ",
 }
 _AFTER = r"(?:mit|von|für|zu|bei|an|auf|gegen|ohne|nach|vor|über|um|aus) "  # German words before "Herrn".
 _CONJUNCTIONS = r"(?:dass|ob|weil|wenn|falls|als|bevor|nachdem|damit|warum|wo|wann) "  # And those before "Herr".
@@ -65,6 +66,8 @@ class Titles:
                 titles = [_TITLES[language][number] for language in self.languages]
                 if german is not None and number == 0:
                     titles[german] = mister
+                if self.languages[0] == "fr" and rng.random() < 0.5:  # Translations have the long forms.
+                    titles[0] = _SHORT.get(titles[0], titles[0])
                 sides = zip(pair, self.languages, titles)
                 return tuple(_titled(text, name, new, language, title) for text, language, title in sides)
         return pair

@@ -1,10 +1,13 @@
 """Names, numbers and dates become others, on both sides, in the notation of each."""
 
 import itertools
+import re
 from collections import Counter
 
 import pytest
 from augmented_pairs import NAMES, NOUNS, augmented, changed
+
+from zoo.corpora.number_words import number_in_words
 
 
 def test_names_are_replaced_on_both_sides():
@@ -54,6 +57,29 @@ def test_numbers_keep_their_notation(pair):
         assert "seven" not in source and "six" not in source
     if "," in pair[0]:
         assert all(source.split()[2][1] == "," and target.split()[2][1] == "." for source, target in new)
+
+
+def test_numbers_in_words_become_others_in_digits_or_in_words():
+    value = {number_in_words(n, "en"): n for n in [*range(2, 100), *range(100, 1001, 100)]}
+    pairs = [("Seven of us left.", "Sieben von uns gingen."), ("He is twenty-one.", "Er ist einundzwanzig.")] * 100
+    words = set()
+    for english, german in augmented(pairs=pairs, numbers=1.0).epoch(0):
+        new = english.removesuffix(" of us left.").removeprefix("He is ").removesuffix(".")
+        if new.lower() in value:
+            other = number_in_words(value[new.lower()], "de")
+            assert german in (f"{other.capitalize()} von uns gingen.", f"Er ist {other}.")
+            words.add(value[new.lower()])
+        else:
+            assert german in (f"{new} von uns gingen.", f"Er ist {new}.") and new[0].isdigit()
+    assert len(words) > 50 and max(words) > 99
+    for pair in [("Six men.", "Six hommes."), ("At seven o'clock.", "Um sieben Uhr.")]:
+        assert all(
+            re.search(r"\d", source) and pair[0] != source
+            for source, _ in augmented(pairs=[pair] * 50, numbers=1.0).epoch(0)
+        )
+    assert [*augmented(pairs=[("I am ten.", "Ich bin zwei.")], numbers=1.0).epoch(0)] == [
+        ("I am ten.", "Ich bin zwei.")
+    ]
 
 
 def test_numbers_that_differ_stay():

@@ -1,5 +1,6 @@
 """Tests of titles: the same name behind the same title on both sides, with the forms of the language."""
 
+import itertools
 import random
 import re
 
@@ -73,13 +74,19 @@ def test_titles_that_are_there_stay():
 
 
 def test_french():
-    seen = set()
-    for seed in range(100):
-        source, target = made(("fr", "en")).change(("Je vois Tom.", "I see Tom."), NAMES, random.Random(seed))
-        title = re.fullmatch(r"Je vois (Monsieur|Madame|Mademoiselle|Dr|Professeur) (.+)\.", source)
-        assert re.fullmatch(rf"I see (Mr\.|Mrs\.|Ms\.|Miss|Dr\.|Professor) {re.escape(title[2])}\.", target)
-        seen.add(title[1])
-    assert len(seen) == 5
+    """Sources have short titles, too."""
+    seen = {"fr": set(), "en": set()}
+    english = {"M.": "Mr.", "Monsieur": "Mr.", "Mlle": "Miss", "Mademoiselle": "Miss", "Dr": "Dr."}
+    english |= {"Mme": "(Mrs|Ms).", "Madame": "(Mrs|Ms).", "Professeur": "Professor"}
+    for seed, source in itertools.product(range(100), seen):
+        pair = {"fr": "Je vois Tom.", "en": "I see Tom."}
+        target = "en" if source == "fr" else "fr"
+        texts = made((source, target)).change((pair[source], pair[target]), NAMES, random.Random(seed))
+        french, other = texts if source == "fr" else texts[::-1]
+        title = re.fullmatch(rf"Je vois ({'|'.join(english)}) (.+)\.", french)
+        assert re.fullmatch(rf"I see {english[title[1]]} {re.escape(title[2])}\.", other)
+        seen[source].add(title[1])
+    assert seen["fr"] == {*english} and seen["en"] == {"Monsieur", "Madame", "Mademoiselle", "Dr", "Professeur"}
 
 
 def test_pairs_without_the_name_on_both_sides_stay():
