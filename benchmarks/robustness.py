@@ -18,6 +18,7 @@ import argparse
 import itertools
 import random
 import re
+import sys
 from collections import Counter
 from collections.abc import Sequence
 
@@ -171,6 +172,17 @@ def is_kept(value: str | re.Pattern, translation: str) -> bool:
     return value in translation
 
 
+def read(options):
+    """Returns the translator and the pairs; raises `ValueError` or `OSError` if there are none."""
+    translator = zoo.load(options.checkpoint)
+    if translator.task != "translation":
+        raise ValueError(f"--checkpoint must be a translator. Received: {options.checkpoint}, for {translator.task}.")
+    pairs = [*open_pairs(data=options.data, columns=options.columns)][: options.limit]
+    if len(pairs) < 2:
+        raise ValueError(f"There must be two pairs at least, tab-separated. Received: {len(pairs)} in {options.data}.")
+    return translator, pairs
+
+
 def main():
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--checkpoint", default="translation/en-de", help="name or folder")
@@ -183,8 +195,10 @@ def main():
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--show", type=int, default=0, help="print some texts and translations")
     options = arguments.parse_args()
-    translator = zoo.load(options.checkpoint)
-    pairs = [*open_pairs(data=options.data, columns=options.columns)][: options.limit]
+    try:
+        translator, pairs = read(options)
+    except (ValueError, OSError) as error:
+        arguments.error(str(error))
     protocol = translator.card.get("bleu", {})
     language = options.language or translator.card.get("source_language")
     target = options.target_language or translator.card.get("target_language")
@@ -203,6 +217,8 @@ def main():
         for lower in (False, True) if not plain else ():
             plain[lower] = bleu(found, references, **{**protocol, "lowercase": lower}).value
         score = bleu(found, references, **changes).value
+        if name == "as they are" and score < 5:
+            print(f"BLEU is {score:.2f}: are source and target the right way round? See --columns.", file=sys.stderr)
         table.add_row(name, f"{score:.2f}", f"{score - plain[changes.get('lowercase', False)]:+.2f}")
     Console().print(table)
     table = Table("kept", "texts", "%")

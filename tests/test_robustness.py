@@ -80,6 +80,28 @@ CLOCKS = {
 }
 
 
+@pytest.mark.parametrize(
+    "checkpoint, content, message",
+    [
+        ("translation/de-en", None, "does not exist"),
+        ("translation/de-en", "", "two pairs at least"),
+        ("translation/de-en", "Ja.\tYes.\n", "two pairs at least"),
+        ("translation/de-en", "no tab\nno tab\n", "column"),
+        ("translation/none", "Ja.\tYes.\n", "translation/none"),
+        ("labelling/masc-pos-small", "Ja.\tYes.\n" * 2, "must be a translator"),
+    ],
+)
+def test_bad_input_is_one_sentence(robustness, tmp_path, monkeypatch, capsys, checkpoint, content, message):
+    path = tmp_path / "pairs.tsv"
+    if content is not None:
+        path.write_text(content)
+    monkeypatch.setattr(sys, "argv", ["robustness.py", "--checkpoint", checkpoint, "--data", str(path)])
+    with pytest.raises(SystemExit) as stopped:
+        robustness.main()
+    error = capsys.readouterr().err
+    assert stopped.value.code == 2 and message in error and "Traceback" not in error
+
+
 @pytest.mark.parametrize("language", [*CLOCKS])
 def test_times_of_day(robustness, language):
     """A time is found in its own translation only, in words or in digits, in the morning or in the afternoon."""
