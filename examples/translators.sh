@@ -115,10 +115,9 @@ hours() { # FOLDER STEPS RATE TIMES SEED
         --set training.average=1 --set "training.seed=$5"
     last=$1
 }
-case $1 in # Times of day: many at first, which costs up to a point of BLEU, and then fewer, which brings it back.
-en-de) many=1400 fewer=1300 ;;
-de-en) many=1400 fewer=800 ;;
-*) many=700 fewer=600 ;;
+case $1 in # Times of day, and numbers in words: many at first, which costs up to a point of BLEU, and then fewer, which brings it back.
+*de*) many=1400 fewer=1800 ;;
+*) many=700 fewer=900 ;;
 esac
 hours "$output-hours" "$many" 6e-4 0.5 9
 hours "$output-fewer-hours" "$fewer" 4e-4 0.2 11
