@@ -141,9 +141,8 @@ ZOO = [
     Fault("zoo/text/t5_tokenizer.py", "reversed(range(num_sentinels))", "range(num_sentinels)", T5_TESTS),
     Fault(
         "zoo/conversion/pickles.py",
-        'if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):',
-        'if name == "touch":\n            return super().find_class(module, name)\n'
-        '        if (module, name) == ("torch._utils", "_rebuild_tensor_v2"):',
+        'if (module, part) == ("torch._utils", "_rebuild_tensor_v2"):',
+        'if part == "eval":\n        return eval\n    if (module, part) == ("torch._utils", "_rebuild_tensor_v2"):',
         "tests/zoo/conversion/test_pickles.py",
     ),
     Fault("zoo/training/optimizers.py", ' and "bias" not in each.name', "", OPTIMIZERS),

@@ -132,6 +132,55 @@ def test_calls_are_refused_and_not_run(tmp_path, torch):
     assert not ran.exists()
 
 
+# A tuple of itself twice, again and again; `h\0` then stands for it.
+NESTED = b"\x80\x02)q\0" + b"h\0h\0\x86q\0" * 40
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\x80\x02})" + b"2\x86" * 40 + b"Ns.", "DUP, which weights do not need and which is not run"),
+        (NESTED + b"}h\0Ns.", "its keys must be texts or whole numbers. Received: tuple"),
+        (NESTED + b"}(h\0Nu.", "its keys must be texts"),
+        (NESTED + b"ccollections\nOrderedDict\nh\0N\x86\x85\x85R.", "its keys must be texts"),
+        (NESTED + b"(h\0NU\x010U\x01cK\x01tQ.", "unknown object, <class 'tuple'>"),
+        (NESTED + b"(U\x07storagectorch\nFloatStorage\nh\0U\x01cK\x01tQ.", "a text as its key"),
+        (b"ctorch._utils\n_rebuild_tensor_v2\n(NK\0(" + b"J\xff\xff\xff\x7f" * 2**19 + b"t)tR.", "at most 32 axes"),
+    ],
+)
+def test_pickles_that_would_take_forever_are_refused(tmp_path, content, message):
+    path = tmp_path / "a"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("archive/data.pkl", content)
+    with pytest.raises(ValueError, match=message):
+        read_pickled_arrays(path)
+    # The older format: after its head, or in the list of storages that ends it.
+    head = [pickle.dumps(part, 2) for part in (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True})]
+    path.write_bytes(b"".join([*head, content]))
+    with pytest.raises(ValueError, match=message):
+        read_pickled_arrays(path)
+    path.write_bytes(b"".join([*head, pickle.dumps({}, 2), NESTED + b"]h\0a.", b"\0" * 8]))
+    with pytest.raises(ValueError, match="numbers of an unknown type"):
+        read_pickled_arrays(path)
+
+
+def test_state_dicts_with_metadata_and_of_python_2(tmp_path, torch):
+    """Versions of layers are an attribute; Python 2 wrote the items as a list of lists, and texts as bytes."""
+    tensors = collections.OrderedDict(x=tensor(torch, (4,), (1,)))
+    tensors._metadata = collections.OrderedDict([("", {"version": 1})])
+    found = read_pickled_arrays(write(tmp_path / "a", {"epoch": 3, 0: None, "state_dict": tensors}, NUMBERS))
+    assert found["x"].tolist() == [0, 1, 2, 3]
+    content = (
+        b"\x80\x02ccollections\nOrderedDict\n](](U\x01xctorch._utils\n_rebuild_tensor_v2\n((U\x07storage"
+        b"ctorch\nFloatStorage\nU\x010U\x03cpuK\x04NtQK\0K\x04\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR"
+        b"ee\x85R."
+    )
+    with zipfile.ZipFile(tmp_path / "b", "w") as archive:
+        archive.writestr("archive/data.pkl", content)
+        archive.writestr("archive/data/0", NUMBERS)
+    assert read_pickled_arrays(tmp_path / "b")["x"].tolist() == [0, 1, 2, 3]
+
+
 def test_other_and_damaged_files(tmp_path, torch):
     good = {"x": tensor(torch, (4,), (1,))}
     path = write(tmp_path / "a", good, NUMBERS, zipfile.ZIP_DEFLATED)
