@@ -6,11 +6,20 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from zoo.conversion.hugging_face import read_json
+from zoo.conversion.settings import (
+    FLAG,
+    TOKEN,
+    TOKENIZER_CONFIG,
+    read_added_tokens,
+    read_json,
+    read_setting,
+    token_text,
+)
 from zoo.text.byte_pair_tokenizer import BytePairTokenizer
 
 _NAMED = "bos_token", "eos_token", "cls_token", "sep_token", "unk_token", "pad_token", "mask_token"
 _DEFAULTS = {"unk_token": "<unk>", "pad_token": "<pad>", "mask_token": "<mask>"}
+_PLAIN = {"<s>", "</s>", "<pad>", "<unk>", "<mask>"}  # Special tokens that no merge makes, whatever they are used for.
 _WITHOUT = "dropout", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges"
 
 
@@ -31,12 +40,12 @@ def read_byte_pairs(
             rows do not fit.
     """
     folder = pathlib.Path(folder)
-    settings = read_json(folder, "tokenizer_config.json", required=False)
+    settings = read_json(folder, TOKENIZER_CONFIG, required=False)
     if (folder / "tokenizer.json").is_file():
         vocabulary, merges, added, prefix_space = _whole(folder / "tokenizer.json")
     else:
         vocabulary, merges, added = _parts(folder, settings)
-        prefix_space = bool(settings.get("add_prefix_space"))
+        prefix_space = read_setting(folder, settings, "add_prefix_space", FLAG, False, TOKENIZER_CONFIG)
     vocabulary = {**vocabulary, **added}
     rows = [*vocabulary.values()]
     if not all(type(row) is int for row in rows) or len({*rows}) < len(rows):
@@ -46,7 +55,10 @@ def read_byte_pairs(
             f"{folder} has a vocabulary with rows from {min(rows)} to {max(rows)} for a model of {size}. Use the files "
             "of one model."
         )
-    names = {token: _text(settings.get(token, _DEFAULTS.get(token))) for token in _NAMED}
+    names = {
+        token: token_text(read_setting(folder, settings, token, TOKEN, _DEFAULTS.get(token), TOKENIZER_CONFIG))
+        for token in _NAMED
+    }
     found = {name: vocabulary.get(names[row]) if isinstance(row, str) else row for name, row in special.items()}
     for name, row in found.items():
         if row not in rows and not isinstance(special[name], str):
@@ -59,6 +71,7 @@ def read_byte_pairs(
             f"The tokenizer of {folder} must have no tokens besides its pieces and special ones. Received: "
             f"{further[0]!r}, which it finds in texts. Use another model."
         )
+    _check_merges(folder, vocabulary, merges, known | _PLAIN)
     mask = {row: piece for piece, row in vocabulary.items()}.get(special.pop("mask", None))
     return BytePairTokenizer.from_vocabulary(vocabulary, merges, special, prefix_space, mask)
 
@@ -69,9 +82,15 @@ def table_rows(table: np.ndarray, rows: Sequence[int]) -> np.ndarray:
     return np.where(rows[:, None] < 0, np.float32(0), table[rows])
 
 
-def _text(token):
-    """Returns the text of a special token, which may have options."""
-    return token.get("content") if isinstance(token, dict) else token
+def _check_merges(folder, vocabulary, merges, special):
+    """Checks that merges make each piece that consists of two others: those of a file that is cut off do not."""
+    unmade = vocabulary.keys() - {merge.replace(" ", "") for merge in merges} - special
+    for piece in sorted(unmade, key=vocabulary.get):
+        if any(piece[:i] in vocabulary and piece[i:] in vocabulary for i in range(1, len(piece))):
+            raise ValueError(
+                f"{folder} must have a merge for each piece of two others. Received: {len(merges):,} merges, and none "
+                f"that makes {piece!r}. Fetch its tokenizer again, as a file may be cut off."
+            )
 
 
 def _whole(path):
@@ -90,7 +109,10 @@ def _whole(path):
             )
         merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in model["merges"]]
         added = {token["content"]: token["id"] for token in found.get("added_tokens") or ()}
-        return dict(model["vocab"]), merges, added, bool(splitter.get("add_prefix_space"))
+        if not isinstance(model["vocab"], dict) or not all(isinstance(text, str) for text in added):
+            raise TypeError("its vocab must be an object, and its added_tokens must have texts")
+        prefix_space = read_setting(path.parent, splitter, "add_prefix_space", FLAG, False, path.name)
+        return model["vocab"], merges, added, prefix_space
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"{path} is no tokenizer: {error!r}. Fetch it again.") from error
 
@@ -105,8 +127,4 @@ def _parts(folder, settings):
     except ValueError as error:
         raise ValueError(f"{path} is not UTF-8: {error}. Fetch it again.") from error
     merges = [line.rstrip("\r") for line in lines if line.strip() and not line.startswith("#version")]
-    added = read_json(folder, "added_tokens.json", required=False)
-    numbered = settings.get("added_tokens_decoder")
-    for row, token in numbered.items() if isinstance(numbered, dict) else ():
-        added |= {_text(token): int(row)} if row.isdecimal() else {}
-    return read_json(folder, "vocab.json"), merges, added
+    return read_json(folder, "vocab.json"), merges, read_added_tokens(folder, settings)

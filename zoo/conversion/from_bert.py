@@ -9,11 +9,12 @@ import numpy as np
 
 from zoo.config import EncoderConfig
 from zoo.conversion.heads import Head, read_head
-from zoo.conversion.hugging_face import ACTIVATIONS, check_shapes, check_values, read_arrays, read_json
+from zoo.conversion.hugging_face import ACTIVATION, ACTIVATIONS, check_shapes, read_arrays
+from zoo.conversion.settings import COMMON, COUNT, EPSILON, RATE, check_values, read_json, read_setting
+from zoo.conversion.word_pieces import read_word_pieces
 from zoo.serving.predictor import Predictor
 from zoo.storage.arrays import assign_arrays
 from zoo.text.vocabularies import Vocabulary
-from zoo.text.word_pieces import WordPieceTokenizer
 
 # Arrays that are ignored: the heads of pretraining, and a constant.
 _IGNORED = ("pooler.", "cls.", "embeddings.position_ids", "vocab_")
@@ -73,6 +74,12 @@ SETTINGS = {  # Names in `config.json`, by those of `EncoderConfig`.
     },
 }
 SETTINGS["roberta"] = SETTINGS["bert"]
+_RULES = {
+    "dropout": RATE,
+    "attention_dropout": RATE,
+    "epsilon": EPSILON,
+    "activation": ACTIVATION,
+}  # Others are counts.
 _EPSILON = 1e-12  # DistilBERT's, which no file says.
 
 
@@ -97,7 +104,7 @@ def load_bert(folder: str | os.PathLike, dtype: str | None = None, pairs: bool =
     kind, config = encoder_config(folder, BLOCKS.keys())
     head = read_head(folder, kind, pairs)
     given, weights = read_arrays(folder)
-    tokenizer = WordPieceTokenizer.from_folder(folder)
+    tokenizer = read_word_pieces(folder)
     if tokenizer.vocabulary_size > config.vocabulary_size:
         raise ValueError(
             f"{folder} has a vocabulary of {tokenizer.vocabulary_size} pieces for a model of "
@@ -155,18 +162,19 @@ def encoder_config(folder: str | os.PathLike, kinds: Collection[str]) -> tuple[s
     """Reads the kind of the model, one of `kinds`, and its configuration."""
     found = read_json(folder, "config.json")
     expected = {
+        **COMMON,
         "model_type": (*kinds,),
         "hidden_act": (*ACTIVATIONS, None),
         "activation": (*ACTIVATIONS, None),
         "position_embedding_type": ("absolute", None),
         "is_decoder": (False, None),
+        "add_cross_attention": (False, None),
     }
     check_values(folder, found, expected, "a BERT encoder")
     kind = found["model_type"]
-    missing = [name for name in SETTINGS[kind].values() if found.get(name) is None]
-    if missing:
-        raise ValueError(f"{pathlib.Path(folder) / 'config.json'} has no {missing[0]}. Fetch the model again.")
-    values = {ours: found[theirs] for ours, theirs in SETTINGS[kind].items()}
+    values = {
+        ours: read_setting(folder, found, theirs, _RULES.get(ours, COUNT)) for ours, theirs in SETTINGS[kind].items()
+    }
     values |= {name: float(values[name]) for name in ("dropout", "attention_dropout")}
     values["activation"] = ACTIVATIONS[values["activation"]]
     return kind, EncoderConfig(**{"epsilon": _EPSILON, **values}, bert_embeddings=True)

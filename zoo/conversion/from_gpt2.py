@@ -9,13 +9,18 @@ import numpy as np
 
 from zoo.config import START_ID, LanguageModelConfig
 from zoo.conversion.byte_pairs import read_byte_pairs, table_rows
-from zoo.conversion.hugging_face import (
-    ACTIVATIONS,
-    check_integers,
-    check_shapes,
+from zoo.conversion.hugging_face import ACTIVATIONS, check_shapes, read_arrays
+from zoo.conversion.settings import (
+    COMMON,
+    CONFIG,
+    COUNT,
+    EPSILON,
+    INTEGER,
+    RATE,
     check_values,
-    read_arrays,
+    read_architecture,
     read_json,
+    read_setting,
 )
 from zoo.models.language_model import LanguageModel
 from zoo.storage.arrays import assign_arrays
@@ -41,6 +46,7 @@ _TABLES = {"wte.weight": "embedding/embeddings", "wpe.weight": "positions/embedd
 _NORM = {"weight": "gamma", "bias": "beta"}
 _DENSE = {"weight": "kernel", "bias": "bias"}
 _CONSTANTS = "attn.bias", "attn.masked_bias"  # The causal mask.
+_ARCHITECTURES = "GPT2LMHeadModel", "GPT2Model"  # Both have no weights of a head.
 _HEAD = "lm_head.weight"  # A copy of the table.
 
 
@@ -62,7 +68,7 @@ def load_gpt2(folder: str | os.PathLike, dtype: str | None = None) -> Any:
             another shape; the message names it.
     """
     folder = pathlib.Path(folder)
-    found = read_json(folder, "config.json")
+    found = read_json(folder, CONFIG)
     config = _config(folder, found)
     special = {"end": found["eos_token_id"], "pad": "pad_token"}
     tokenizer, rows = read_byte_pairs(folder, special, config["vocabulary_size"])
@@ -90,6 +96,7 @@ def load_gpt2(folder: str | os.PathLike, dtype: str | None = None) -> Any:
 def _config(folder, found):
     """Returns the fields of `LanguageModelConfig`, with the rows of the published table as vocabulary."""
     expected = {
+        **COMMON,
         "model_type": ("gpt2",),
         "activation_function": (*ACTIVATIONS,),
         "scale_attn_weights": (True, None),
@@ -100,17 +107,16 @@ def _config(folder, found):
         "bos_token_id": (found.get("eos_token_id"), None),
     }
     check_values(folder, found, expected, "a GPT-2")
-    check_integers(folder, found, [*_SIZES.values(), "eos_token_id"])
-    inner = found.get("n_inner")
-    if inner is not None:
-        check_integers(folder, found, ["n_inner"])
-    values = {ours: found[theirs] for ours, theirs in _SIZES.items()}
+    read_architecture(folder, found, _ARCHITECTURES, default=_ARCHITECTURES[0])
+    read_setting(folder, found, "eos_token_id", INTEGER)
+    values = {ours: read_setting(folder, found, theirs, COUNT) for ours, theirs in _SIZES.items()}
+    inner = None if found.get("n_inner") is None else read_setting(folder, found, "n_inner", COUNT)
     return {
         **values,
-        **{ours: float(found.get(theirs, 0.1)) for ours, theirs in _RATES.items()},
+        **{ours: float(read_setting(folder, found, theirs, RATE, 0.1)) for ours, theirs in _RATES.items()},
         "intermediate_dim": inner or 4 * values["hidden_dim"],
         "activation": ACTIVATIONS[found["activation_function"]],
-        "epsilon": float(found.get("layer_norm_epsilon", _EPSILON)),
+        "epsilon": float(read_setting(folder, found, "layer_norm_epsilon", EPSILON, _EPSILON)),
         "normalize_first": True,
         "architecture": "gpt2",
     }

@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 
 from zoo.config import START_ID, ModelConfig
-from zoo.conversion.hugging_face import (
-    ACTIVATIONS,
-    check_integers,
-    check_shapes,
+from zoo.conversion.hugging_face import ACTIVATIONS, check_shapes, read_arrays
+from zoo.conversion.search_settings import read_search
+from zoo.conversion.settings import (
+    COMMON,
+    CONFIG,
+    COUNT,
+    OPTIONAL_TEXT,
+    RATE,
+    TOKENIZER_CONFIG,
     check_values,
-    read_arrays,
+    is_numbered,
+    read_architecture,
     read_json,
+    read_setting,
 )
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import assign_arrays
@@ -30,6 +37,8 @@ LAYERS = {
     "fc2": "feed_forward/output_dense",
     "final_layer_norm": "feed_forward_residual/norm",
 }
+_WHAT = "a Marian translator"
+_SPECIAL_IDS = {"pad": "pad_token_id", "end": "eos_token_id", "start": "decoder_start_token_id"}
 _INWARD = "out_proj", "fc2"  # Their outputs are added to the residual stream; the inputs of the others come from it.
 NEVER = -1e4  # Logit of a token that is never predicted, in any precision.
 # Copies of the shared table, and positions, which are computed.
@@ -59,9 +68,15 @@ def load_marian(folder: str | os.PathLike, target_language: str | None = None, d
             of another shape, or the target language is missing or unknown.
     """
     folder = pathlib.Path(folder)
-    found, names = read_json(folder, "config.json"), read_json(folder, "tokenizer_config.json", required=False)
+    found, names = read_json(folder, CONFIG), read_json(folder, TOKENIZER_CONFIG, required=False)
     config = _config(folder, found)
-    tokenizer, rows = _tokenizer(folder, found, target_language)
+    source_language, own_language = (
+        read_setting(folder, names, name, OPTIONAL_TEXT, file=TOKENIZER_CONFIG)
+        for name in ("source_lang", "target_lang")
+    )
+    check_values(folder, names, {"separate_vocabs": (False, None)}, _WHAT, TOKENIZER_CONFIG)
+    tokenizer, rows, special = _tokenizer(folder, found, target_language)
+    search = read_search(folder, found, _WHAT, **{name: special[name] for name in _SPECIAL_IDS})
     config = ModelConfig(**config, vocabulary_size=tokenizer.vocabulary_size)
     arrays, path = read_arrays(folder)
     inner = config.intermediate_dim, config.hidden_dim
@@ -72,19 +87,19 @@ def load_marian(folder: str | os.PathLike, target_language: str | None = None, d
     model.build()
     assign_arrays(model, _converted(arrays, path, rows, config.hidden_dim), str(path))
     card = {"name": folder.resolve().name, "source": "A Marian model from a Hugging Face folder"}
-    languages = {
-        "source_language": names.get("source_lang"),
-        "target_language": target_language or names.get("target_lang"),
-    }
+    languages = {"source_language": source_language, "target_language": target_language or own_language}
     card |= {name: language for name, language in languages.items() if language}
-    beams = {**found, **read_json(folder, "generation_config.json", required=False)}.get("num_beams") or 4
     translator = importlib.import_module("zoo.translation.predictor").Translator  # The tasks use this package.
-    return translator(model, tokenizer, card, beam_size=beams, length_penalty=1.0)
+    return translator(model, tokenizer, card, **search)
 
 
 def _config(folder, found):
     expected = {
+        **COMMON,
         "model_type": ("marian",),
+        "is_encoder_decoder": (True, None),
+        "static_position_embeddings": (True, None),
+        "decoder_vocab_size": (found.get("vocab_size"), None),
         "activation_function": (*ACTIVATIONS,),
         "scale_embedding": (True,),
         "share_encoder_decoder_embeddings": (True, None),
@@ -95,7 +110,8 @@ def _config(folder, found):
         "encoder_attention_heads": (found.get("decoder_attention_heads"),),
         "encoder_ffn_dim": (found.get("decoder_ffn_dim"),),
     }
-    check_values(folder, found, expected, "a Marian translator")
+    check_values(folder, found, expected, _WHAT)
+    read_architecture(folder, found, ["MarianMTModel"], default="MarianMTModel")
     sizes = {
         "num_encoder_layers": "encoder_layers",
         "num_decoder_layers": "decoder_layers",
@@ -103,10 +119,10 @@ def _config(folder, found):
         "intermediate_dim": "encoder_ffn_dim",
         "num_heads": "encoder_attention_heads",
     }
-    check_integers(folder, found, sizes.values())
+    rates = "dropout", "attention_dropout", "activation_dropout"
     return {
-        **{ours: found[theirs] for ours, theirs in sizes.items()},
-        **{f"{name}dropout": float(found.get(f"{name}dropout", 0.0)) for name in ("", "attention_", "activation_")},
+        **{ours: read_setting(folder, found, theirs, COUNT) for ours, theirs in sizes.items()},
+        **{name: float(read_setting(folder, found, name, RATE, 0.0)) for name in rates},
         "activation": ACTIVATIONS[found["activation_function"]],
         "epsilon": 1e-5,  # That of PyTorch's layer normalization, which no file says.
         "output_bias": True,
@@ -114,7 +130,7 @@ def _config(folder, found):
 
 
 def _tokenizer(folder, found, target_language):
-    """Returns the tokenizer, and the row of the published table for each of its ids."""
+    """Returns the tokenizer, the row of the published table for each of its ids, and those of special tokens."""
     models = []
     for name in ("source.spm", "target.spm"):
         if not (folder / name).is_file():
@@ -122,7 +138,7 @@ def _tokenizer(folder, found, target_language):
         models.append((folder / name).read_bytes())
     vocabulary = read_json(folder, "vocab.json")
     size = found.get("vocab_size")
-    if sorted(map(repr, vocabulary.values())) != sorted(map(repr, range(len(vocabulary)))) or len(vocabulary) != size:
+    if not is_numbered(vocabulary) or len(vocabulary) != size:
         raise ValueError(
             f"{folder / 'vocab.json'} must have the ids from 0 to {size} - 1 of the model. Received: "
             f"{len(vocabulary)} pieces. Use the files of one model."
@@ -137,10 +153,7 @@ def _tokenizer(folder, found, target_language):
         among = f"one of {', '.join(languages)}" if languages else "None, as the model has one target language"
         raise ValueError(f"`target_language` must be {among}. Received: {target_language!r}. Choose another one.")
     prefix = [f">>{target_language}<<"] if languages else []
-    return MarianTokenizer.from_vocabulary(*models, vocabulary, special, prefix)
-
-
-_SPECIAL_IDS = {"pad": "pad_token_id", "end": "eos_token_id", "start": "decoder_start_token_id"}
+    return *MarianTokenizer.from_vocabulary(*models, vocabulary, special, prefix), special
 
 
 def _converted(given, path, rows, hidden_dim):

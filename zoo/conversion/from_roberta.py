@@ -6,7 +6,8 @@ import os
 from zoo.conversion.byte_pairs import read_byte_pairs, table_rows
 from zoo.conversion.from_bert import encoder_config, make_predictor
 from zoo.conversion.heads import read_head
-from zoo.conversion.hugging_face import check_integers, check_shapes, read_arrays, read_json
+from zoo.conversion.hugging_face import check_shapes, read_arrays
+from zoo.conversion.settings import INTEGER, read_json, read_setting
 from zoo.serving.predictor import Predictor
 
 _WORDS, _POSITIONS, _SEGMENTS = (f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type"))
@@ -32,8 +33,7 @@ def load_roberta(folder: str | os.PathLike, dtype: str | None = None) -> Predict
     kind, config = encoder_config(folder, ["roberta"])
     head = read_head(folder, kind)
     found = read_json(folder, "config.json")
-    check_integers(folder, found, _SPECIAL_IDS.values())
-    special = {name: found[theirs] for name, theirs in _SPECIAL_IDS.items()}
+    special = {name: read_setting(folder, found, theirs, INTEGER) for name, theirs in _SPECIAL_IDS.items()}
     tokenizer, rows = read_byte_pairs(
         folder, {**special, "unknown": "unk_token", "mask": "mask_token"}, config.vocabulary_size
     )

@@ -9,7 +9,23 @@ from typing import Any
 import numpy as np
 
 from zoo.config import ModelConfig
-from zoo.conversion.hugging_face import check_shapes, check_values, read_arrays, read_json
+from zoo.conversion.hugging_face import check_shapes, read_arrays
+from zoo.conversion.search_settings import read_search
+from zoo.conversion.settings import (
+    COMMON,
+    CONFIG,
+    COUNT,
+    EPSILON,
+    FLAG,
+    RATE,
+    TOKENIZER_CONFIG,
+    Rule,
+    check_values,
+    read_added_tokens,
+    read_architecture,
+    read_json,
+    read_setting,
+)
 from zoo.models.seq2seq import Seq2Seq
 from zoo.storage.arrays import assign_arrays
 from zoo.text.t5_tokenizer import T5Tokenizer
@@ -39,6 +55,8 @@ _IGNORED = {
     "decoder.embed_tokens.weight",
     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight",
 }
+_ARCHITECTURES = "T5ForConditionalGeneration", "MT5ForConditionalGeneration", "T5WithLMHeadModel"  # The last is older.
+_SENTINELS = Rule("a whole number from 0 on", lambda value: type(value) is int and value >= 0)
 _MAX_SOURCE_TOKENS = 512  # T5 was trained on texts of this length.
 
 
@@ -61,8 +79,9 @@ def load_t5(folder: str | os.PathLike, prefix: str = "", dtype: str | None = Non
             shape; the message names it.
     """
     folder = pathlib.Path(folder)
-    found = read_json(folder, "config.json")
+    found = read_json(folder, CONFIG)
     config, scaled = _config(folder, found)
+    search = read_search(folder, found, "a T5", start=0, end=1, pad=0)
     tokenizer = _tokenizer(folder, found, prefix)
     arrays, path = read_arrays(folder)
     _check_arrays(path, arrays, config, found["vocab_size"])
@@ -71,9 +90,7 @@ def load_t5(folder: str | os.PathLike, prefix: str = "", dtype: str | None = Non
     model.build()
     assign_arrays(model, _converted(arrays, path, tokenizer.rows, config, scaled), str(path))
     card = {"name": folder.resolve().name, "source": "A T5 model from a Hugging Face folder"}
-    beams = {**found, **read_json(folder, "generation_config.json", required=False)}.get("num_beams") or 4
     translator = importlib.import_module("zoo.translation.predictor").Translator  # The tasks use this package.
-    search = {"beam_size": beams, "length_penalty": 1.0}
     return translator(model, tokenizer, card, _MAX_SOURCE_TOKENS, split_sentences=False, **search)
 
 
@@ -101,10 +118,12 @@ def query_scale(config: ModelConfig) -> float:
 def _config(folder, found):
     """Returns the arguments of `ModelConfig`, without the vocabulary, and whether the published logits are scaled."""
     expected = {
+        **COMMON,
         "model_type": ("t5", "mt5"),
         "feed_forward_proj": ("relu", "gated-gelu", None),
         "dense_act_fn": ("relu", "gelu_new", None),
         "is_encoder_decoder": (True, None),
+        "is_decoder": (False, None),
         "relative_attention_num_buckets": (32, None),
         "relative_attention_max_distance": (128, None),
         "pad_token_id": (0, None),
@@ -112,25 +131,25 @@ def _config(folder, found):
         "decoder_start_token_id": (0, None),
     }
     check_values(folder, found, expected, "a T5")
-    found = {"num_decoder_layers": found.get("num_layers"), **found}
-    for name in (*SIZES.values(), "vocab_size"):
-        if type(found.get(name)) is not int or found[name] < 1:
-            raise ValueError(
-                f"{folder / 'config.json'} must have a positive whole number as {name}. Received: "
-                f"{found.get(name)!r}. Fetch it again."
-            )
+    read_architecture(folder, found, _ARCHITECTURES, default=_ARCHITECTURES[0])
+    if found.get("num_decoder_layers") is None:
+        found = {**found, "num_decoder_layers": found.get("num_layers")}
+    sizes = {ours: read_setting(folder, found, theirs, COUNT) for ours, theirs in SIZES.items()}
+    read_setting(folder, found, "vocab_size", COUNT)
     multilingual = found["model_type"] == "mt5"  # It has the gate and the logits of T5 1.1 unless it says otherwise.
     gated = (found.get("feed_forward_proj") or ("gated-gelu" if multilingual else "relu")) == "gated-gelu"
-    tied = found.get("tie_word_embeddings") is not False and not multilingual
-    scaled = bool(found.get("scale_decoder_outputs", tied))  # The newer name, since 1.1 may be tied as well.
+    tied = read_setting(folder, found, "tie_word_embeddings", FLAG, True) and not multilingual
+    scaled = read_setting(
+        folder, found, "scale_decoder_outputs", FLAG, tied
+    )  # The newer name, since 1.1 may be tied as well.
     if not gated and not scaled:
         check_values(folder, {"tie_word_embeddings": False}, {"tie_word_embeddings": (True, None)}, "a T5 with relu")
-    dropout = float(found.get("dropout_rate", 0.1))
+    dropout = float(read_setting(folder, found, "dropout_rate", RATE, 0.1))
     return {
-        **{ours: found[theirs] for ours, theirs in SIZES.items()},
+        **sizes,
         **{f"{name}dropout": dropout for name in ("", "attention_", "activation_")},
         "activation": "gelu_tanh" if gated else "relu",
-        "epsilon": float(found.get("layer_norm_epsilon", 1e-6)),
+        "epsilon": float(read_setting(folder, found, "layer_norm_epsilon", EPSILON, 1e-6)),
         "normalize_first": True,
         "architecture": "t5.1.1" if gated else "t5",
     }, scaled
@@ -141,14 +160,11 @@ def _tokenizer(folder, found, prefix):
     if not path.is_file():
         hint = " A tokenizer.json alone is not enough." if (folder / "tokenizer.json").is_file() else ""
         raise ValueError(f"{folder} has no spiece.model.{hint} Fetch the model with its sentencepiece vocabulary.")
-    settings = read_json(folder, "tokenizer_config.json", required=False)
-    sentinels = settings.get("extra_ids", 100)
-    if type(sentinels) is not int or sentinels < 0:
-        raise ValueError(
-            f"{folder / 'tokenizer_config.json'} must have a whole number as extra_ids. Received: {sentinels!r}. Fetch "
-            "it again."
-        )
-    size = found["vocab_size"]
+    settings = read_json(folder, TOKENIZER_CONFIG, required=False)
+    size, sentinels = (
+        found["vocab_size"],
+        read_setting(folder, settings, "extra_ids", _SENTINELS, 100, TOKENIZER_CONFIG),
+    )
     sentinels = min(sentinels, size)  # More cannot fit.
     tokenizer = T5Tokenizer(path.read_bytes(), sentinels, prefix)
     if tokenizer.rows.max() >= size:
@@ -156,11 +172,7 @@ def _tokenizer(folder, found, prefix):
             f"{folder} has a vocabulary of {tokenizer.rows.max() + 1} pieces, sentinels included, for a model of "
             f"{size}. Use the files of one model."
         )
-    added = {
-        **read_json(folder, "added_tokens.json", required=False),
-        **{token["content"]: row for row, token in settings.get("added_tokens_decoder", {}).items()},
-    }
-    unknown = sorted(added.keys() - {*tokenizer.pieces})
+    unknown = sorted(read_added_tokens(folder, settings).keys() - {*tokenizer.pieces})
     if unknown:
         raise ValueError(
             f"{folder} has a token that is neither in spiece.model nor a sentinel: {unknown[0]!r}. Use a model without "

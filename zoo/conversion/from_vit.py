@@ -6,13 +6,19 @@ import pathlib
 
 import numpy as np
 
-from zoo.conversion.hugging_face import (
-    ACTIVATIONS,
-    check_integers,
-    check_shapes,
+from zoo.conversion.hugging_face import ACTIVATIONS, check_shapes, read_arrays
+from zoo.conversion.settings import (
+    COMMON,
+    CONFIG,
+    COUNT,
+    EPSILON,
+    NUMBER,
+    RATE,
+    Rule,
     check_values,
-    read_arrays,
+    read_architecture,
     read_json,
+    read_setting,
 )
 from zoo.image_config import ImageClassifierConfig
 from zoo.models.image_classifier import ImageClassifier
@@ -25,7 +31,19 @@ _HEADS = {  # Classifiers of each architecture, whose mean is the answer.
     "DeiTForImageClassification": ("classifier",),
     "DeiTForImageClassificationWithTeacher": ("cls_classifier", "distillation_classifier"),
 }
-_SIZES = "hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "image_size", "patch_size"
+_SIZES = {
+    "hidden_dim": "hidden_size",
+    "num_layers": "num_hidden_layers",
+    "num_heads": "num_attention_heads",
+    "intermediate_dim": "intermediate_size",
+    "image_size": "image_size",
+    "patch_size": "patch_size",
+}
+_PREPROCESSOR = "preprocessor_config.json"
+_NUMBERS = Rule(
+    "three numbers", lambda value: isinstance(value, list) and len(value) == 3 and all(map(NUMBER.holds, value))
+)
+_POSITIVE = Rule("three positive numbers", lambda value: _NUMBERS.holds(value) and min(value) > 0)
 _PIXELS = {  # Mean and deviation of pixels, where no file says them.
     "vit": ([0.5] * 3, [0.5] * 3),
     "deit": ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]),
@@ -64,9 +82,10 @@ def load_vit(folder: str | os.PathLike, dtype: str | None = None) -> Predictor:
         ValueError: If a file is missing or damaged, the model is no classifier of images, or an array is missing,
             unknown, or of another shape; the message names it.
     """
-    found = read_json(folder, "config.json")
+    found = read_json(folder, CONFIG)
+    heads = _HEADS[read_architecture(folder, found, [*_HEADS])]
     config, kind, labels = _read_config(folder, found)
-    heads = _HEADS[found["architectures"][0]]
+    mean, deviation = _pixels(folder, kind)
     given, path = read_arrays(folder)
     arrays = {name.removeprefix(f"{kind}."): array for name, array in given.items()}
     width, size, steps = config.hidden_dim, config.patch_size, config.grid_size**2
@@ -81,7 +100,7 @@ def load_vit(folder: str | os.PathLike, dtype: str | None = None) -> Predictor:
         f"encoder.layer.{config.num_layers - 1}.intermediate.dense.weight": (config.intermediate_dim, width),
     }
     check_shapes(path, arrays, shapes)
-    converted = _front_end(arrays, config, *_pixels(folder, kind)) | _head(arrays, heads, config)
+    converted = _front_end(arrays, config, mean, deviation) | _head(arrays, heads, config)
     for name, array in arrays.items():
         done = name in shapes and not name.startswith("encoder.")
         if not done and not name.startswith(_IGNORED):
@@ -97,20 +116,14 @@ def load_vit(folder: str | os.PathLike, dtype: str | None = None) -> Predictor:
 def _read_config(folder, found):
     """Returns the configuration, the kind and the names of the classes."""
     expected = {
+        **COMMON,
         "model_type": [*_PIXELS],
         "hidden_act": [*ACTIVATIONS],
         "num_channels": (3, None),
         "qkv_bias": (True, None),
     }
     check_values(folder, found, expected, "a ViT")
-    check_integers(folder, found, _SIZES)
-    path = pathlib.Path(folder) / "config.json"
-    architecture = (found.get("architectures") or [None])[0]
-    if architecture not in _HEADS:
-        raise ValueError(
-            f"{path} must have an architecture of {' or '.join(_HEADS)}. Received: {architecture!r}. Use a model that "
-            "was trained for classes."
-        )
+    path = pathlib.Path(folder) / CONFIG
     names = found.get("id2label") or {}
     try:
         labels = [str(names[str(number)]) for number in range(len(names))]
@@ -119,17 +132,12 @@ def _read_config(folder, found):
     if len(labels) < 2:
         raise ValueError(f"{path} must name at least two classes in id2label. Received: {len(labels)}. Fetch it again.")
     config = ImageClassifierConfig(
-        hidden_dim=found["hidden_size"],
-        num_layers=found["num_hidden_layers"],
-        num_heads=found["num_attention_heads"],
-        intermediate_dim=found["intermediate_size"],
-        image_size=found["image_size"],
-        patch_size=found["patch_size"],
+        **{ours: read_setting(folder, found, theirs, COUNT) for ours, theirs in _SIZES.items()},
         embedding="patches",
         activation=ACTIVATIONS[found["hidden_act"]],
-        epsilon=float(found.get("layer_norm_eps", 1e-12)),
-        dropout=float(found.get("hidden_dropout_prob", 0.0)),
-        attention_dropout=float(found.get("attention_probs_dropout_prob", 0.0)),
+        epsilon=float(read_setting(folder, found, "layer_norm_eps", EPSILON, 1e-12)),
+        dropout=float(read_setting(folder, found, "hidden_dropout_prob", RATE, 0.0)),
+        attention_dropout=float(read_setting(folder, found, "attention_probs_dropout_prob", RATE, 0.0)),
         normalize_first=True,
         num_classes=len(labels),
         pooling="tokens" if found["model_type"] == "deit" else "token",
@@ -139,11 +147,17 @@ def _read_config(folder, found):
 
 def _pixels(folder, kind):
     """Returns the mean and the deviation of red, green and blue, of values from 0 to 1."""
-    found = read_json(folder, "preprocessor_config.json", required=False)
+    found = read_json(folder, _PREPROCESSOR, required=False)
+    expected = {"do_normalize": (True, False, None), "do_rescale": (True, None), "rescale_factor": (1 / 255, None)}
+    check_values(folder, found, expected, "pixels", _PREPROCESSOR)
     if found.get("do_normalize") is False:
         return np.zeros(3), np.ones(3)
-    pairs = zip(("image_mean", "image_std"), _PIXELS[kind])
-    return [np.array(found.get(name) or default, "float64") for name, default in pairs]
+    found = {name: value for name, value in found.items() if value is not None}
+    mean, deviation = _PIXELS[kind]
+    return (
+        np.array(read_setting(folder, found, "image_mean", _NUMBERS, mean, _PREPROCESSOR), "float64"),
+        np.array(read_setting(folder, found, "image_std", _POSITIVE, deviation, _PREPROCESSOR), "float64"),
+    )
 
 
 def _front_end(arrays, config, mean, deviation):

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from zoo.config import EncoderConfig
-from zoo.conversion.hugging_face import check_integers, check_shapes, check_values, read_json
+from zoo.conversion.hugging_face import check_shapes
+from zoo.conversion.pooling import check_pooling
+from zoo.conversion.settings import CONFIG, COUNT, check_values, read_architecture, read_json, read_setting
 from zoo.models.encoder_model import EncoderModel
 from zoo.serving.sentence_encoder import SentenceEncoder
 from zoo.text.vocabularies import Vocabulary
@@ -85,21 +87,17 @@ def read_head(folder: str | os.PathLike, kind: str, pairs: bool = False) -> Head
         ValueError: If the head is unknown, has fewer than two labels or does not choose one of them, or is to read
             pairs and does not.
     """
-    found, path = read_json(folder, "config.json"), pathlib.Path(folder) / "config.json"
-    (architecture,) = (found.get("architectures") or [f"{_NAMES[kind]}Model"])[:1]
-    ends = *_PRETRAINED, *_LAYERS
-    if architecture not in [_NAMES[kind] + end for end in ends]:
-        raise ValueError(
-            f"{path} must have an architecture of {_NAMES[kind]} with {', '.join(ends)}. Received: {architecture!r}. "
-            "Use another model."
-        )
+    found = read_json(folder, CONFIG)
+    known = [_NAMES[kind] + end for end in (*_PRETRAINED, *_LAYERS)]
+    architecture = read_architecture(folder, found, known, default=known[0])
     end = architecture.removeprefix(_NAMES[kind])
     if pairs and not (end == _CLASSIFIER and kind == "bert"):
         raise ValueError(f"Only a BertForSequenceClassification reads pairs. Received: a {architecture}. Leave it out.")
     if end in _PRETRAINED:
+        check_pooling(folder)
         return Head(SentenceEncoder, {}, {}, [])
     check_values(folder, found, {"problem_type": ("single_label_classification", None)}, "a classifier")
-    labels = _labels(path, found)
+    labels = _labels(folder, found)
     config = {"num_labels": len(labels)}
     if end == _CLASSIFIER:
         config = {"num_classes": len(labels), "num_texts": 1 + pairs, "pooling": "first", "pooler": _POOLERS[kind]}
@@ -107,18 +105,19 @@ def read_head(folder: str | os.PathLike, kind: str, pairs: bool = False) -> Head
     return Head(getattr(importlib.import_module(module), name), config, _LAYERS[end][kind], labels)
 
 
-def _labels(path, found):
+def _labels(folder, found):
     """Returns the names of the outputs in their order."""
     labels = found.get("id2label", {"0": "LABEL_0", "1": "LABEL_1"})
     if isinstance(labels, dict) and "num_labels" in found:
-        check_integers(path.parent, found, ["num_labels"])
-        if found["num_labels"] != len(labels):  # As in transformers, where the number takes precedence.
-            labels = {str(i): f"LABEL_{i}" for i in range(min(found["num_labels"], _MOST_LABELS))}
+        count = read_setting(folder, found, "num_labels", COUNT)
+        if count != len(labels):  # As in transformers, where the number takes precedence.
+            labels = {str(i): f"LABEL_{i}" for i in range(min(count, _MOST_LABELS))}
     numbered = isinstance(labels, dict) and sorted(labels) == sorted(map(str, range(len(labels))))
     names = [labels[str(i)] for i in range(len(labels))] if numbered else []
     if len(names) < 2 or len({*names}) < len(names) or not all(isinstance(name, str) and name for name in names):
         raise ValueError(
-            f"{path} must have an id2label with different names of at least two labels, numbered from 0. "
-            f"Received: {labels!r}. Correct it; models with one output, which is a number, are not read."
+            f"{pathlib.Path(folder) / CONFIG} must have an id2label with different names of at least two "
+            f"labels, numbered from 0. Received: {labels!r}. Correct it; models with one output, which is a number, "
+            "are not read."
         )
     return names

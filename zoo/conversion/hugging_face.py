@@ -2,10 +2,9 @@
 
 import importlib
 import inspect
-import json
 import os
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import safetensors
 import safetensors.numpy
 
 from zoo.conversion.pickles import read_pickled_arrays
+from zoo.conversion.settings import Rule, read_json, read_setting
 
 LOADERS = {
     "bert": ("zoo.conversion.from_bert", "load_bert"),
@@ -33,6 +33,11 @@ ACTIVATIONS = {  # Names there, and those of `TransformerConfig`.
     "swish": "swish",
     "silu": "swish",
 }
+ACTIVATION = Rule(" or ".join(ACTIVATIONS), lambda value: value in [*ACTIVATIONS])
+_FILES = Rule(
+    "an object of file names",
+    lambda value: isinstance(value, dict) and all(isinstance(name, str) for name in value.values()),
+)
 _WEIGHTS, _INDEX, _PICKLE = "model.safetensors", "model.safetensors.index.json", "pytorch_model.bin"
 
 
@@ -47,7 +52,7 @@ def load_folder(folder: str | os.PathLike, **options: Any):
         ValueError: If the architecture is unknown, does not have one of the options, or a file is missing or damaged.
     """
     kind = read_json(folder, "config.json").get("model_type")
-    if kind not in LOADERS:
+    if kind not in [*LOADERS]:
         raise ValueError(
             f"{pathlib.Path(folder) / 'config.json'} must have a model_type of {' or '.join(LOADERS)}. "
             f"Received: {kind!r}. Use another model, or add the line if an old one lacks it."
@@ -58,49 +63,6 @@ def load_folder(folder: str | os.PathLike, **options: Any):
     if unknown:
         raise ValueError(f"A {kind} model has no `{unknown[0]}`. Received: {options[unknown[0]]!r}. Leave it out.")
     return load(folder, **options)
-
-
-def read_json(folder: str | os.PathLike, name: str, required: bool = True) -> dict:
-    """Reads an object from a JSON file of a folder; empty if it is not there and not required."""
-    path = pathlib.Path(folder) / name
-    if not path.is_file():
-        if required:
-            raise ValueError(f"{folder} has no {name}. Use a Hugging Face model folder, which has one.")
-        return {}
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not JSON: {error}. Fetch it again.") from error
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} must be a JSON object. Received: {type(found).__name__}. Fetch it again.")
-    return found
-
-
-def check_values(folder: str | os.PathLike, found: Mapping, expected: Mapping[str, Sequence], what: str) -> None:
-    """Checks that values of `config.json` are among those that a conversion knows.
-
-    Args:
-        folder: Folder of the model.
-        found: Content of `config.json`.
-        expected: Known values by name; None if the name may be missing.
-        what: What the file must describe, such as "a BERT encoder".
-    """
-    for name, values in expected.items():
-        if found.get(name) not in values:
-            raise ValueError(
-                f"{pathlib.Path(folder) / 'config.json'} must describe {what} with {name} of "
-                f"{' or '.join(map(str, values))}. Received: {name}={found.get(name)!r}. Use another model."
-            )
-
-
-def check_integers(folder: str | os.PathLike, found: Mapping, names: Sequence[str]) -> None:
-    """Checks that values of `config.json` are whole numbers."""
-    for name in names:
-        if type(found.get(name)) is not int:
-            path = pathlib.Path(folder) / "config.json"
-            raise ValueError(
-                f"{path} must have a whole number as {name}. Received: {found.get(name)!r}. Fetch it again."
-            )
 
 
 def read_arrays(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], pathlib.Path]:
@@ -114,8 +76,8 @@ def read_arrays(folder: str | os.PathLike) -> tuple[dict[str, np.ndarray], pathl
         path, arrays = folder / _WEIGHTS, _read_safetensors(folder / _WEIGHTS)
     elif (folder / _INDEX).is_file():
         path, arrays = folder / _INDEX, {}
-        names = set(map(str, read_json(folder, _INDEX).get("weight_map", {}).values()))
-        for name in sorted(names):
+        files = read_setting(folder, read_json(folder, _INDEX), "weight_map", _FILES, file=_INDEX)
+        for name in sorted({*files.values()}):
             if pathlib.Path(name).name != name or not (folder / name).is_file():
                 raise ValueError(f"{path} names {name!r}, which is no file of {folder}. Fetch the model again.")
             arrays |= _read_safetensors(folder / name)
@@ -146,3 +108,7 @@ def _read_safetensors(path):
         return safetensors.numpy.load_file(path)
     except (safetensors.SafetensorError, OSError, TypeError) as error:
         raise ValueError(f"{path} is damaged: {error}. Fetch it again.") from error
+    except AttributeError as error:
+        raise ValueError(
+            f"{path} must have arrays of float32, float16 or bfloat16. Received: {error.name}. Use other weights."
+        ) from error

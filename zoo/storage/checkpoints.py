@@ -221,9 +221,10 @@ def is_hugging_face(folder: str | os.PathLike) -> bool:
     if (folder / CARD).exists() or not (folder / CONFIG).is_file():
         return False
     try:
-        return "model_type" in json.loads((folder / CONFIG).read_text("utf-8"))
-    except (ValueError, RecursionError, TypeError):
-        return False
+        found = json.loads((folder / CONFIG).read_text("utf-8"))
+    except (ValueError, RecursionError):
+        return True  # Its loader says that the file is damaged; checkpoints have a card besides.
+    return isinstance(found, dict) and "model_type" in found
 
 
 def contents(folder: pathlib.Path) -> str:

@@ -149,9 +149,43 @@ class PieceTokenizer:
 
 def read_processor(model: bytes, name: str, num_threads: int = -1) -> sentencepiece.SentencePieceProcessor:
     """Reads a serialized sentencepiece model; `name` is what an error message calls it."""
+    if not _is_whole(model):
+        raise ValueError(
+            f"The {name} must be a sentencepiece model. Received: {len(model):,} bytes, without the rules of "
+            "normalization that end one. Fetch the model again."
+        )
     try:
         return sentencepiece.SentencePieceProcessor(model_proto=model, num_threads=num_threads)
     except (RuntimeError, TypeError, ValueError) as error:
         raise ValueError(
             f"The {name} must be a sentencepiece model. Received: {error}. Fetch the model again."
         ) from error
+
+
+@functools.lru_cache(2)  # Both sides may have the same one, of very many pieces.
+def _is_whole(model):
+    """Returns whether a model has field 3, its rules of normalization, which sentencepiece writes after the pieces.
+
+    Sentencepiece itself reads a model without bytes, and one that is cut off between two pieces.
+    """
+    place, field = 0, None
+    while place < len(model) and field != 3:
+        key, place = _read_number(model, place)
+        field, kind = key >> 3, key & 7
+        size = {1: 8, 5: 4}.get(kind, 0)
+        if kind in (0, 2):
+            number, place = _read_number(model, place)
+            size = number if kind == 2 else 0
+        place += size
+    return field == 3
+
+
+def _read_number(model, place):
+    """Reads a number of protocol buffers, 7 bits a byte; returns also the place behind it."""
+    number = shift = 0
+    while place < len(model) and shift < 70:
+        number |= (model[place] & 127) << shift
+        place, shift = place + 1, shift + 7
+        if model[place - 1] < 128:
+            break
+    return number, place

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import pathlib
 import unicodedata
 from collections.abc import Sequence
 
@@ -53,29 +51,6 @@ class WordPieceTokenizer:
         self.unknown_id, self.start_id, self.end_id, self.mask_id = (
             self._ids[_SPECIAL[name]] for name in ("unknown", "start", "end", "mask")
         )
-
-    @classmethod
-    def from_folder(cls, folder: str | os.PathLike) -> "WordPieceTokenizer":
-        """Reads a Hugging Face folder: `tokenizer.json`, or `vocab.txt` and `tokenizer_config.json`.
-
-        Raises:
-            ValueError: If both are missing, or the tokenizer is not a WordPiece tokenizer of BERT.
-        """
-        folder = pathlib.Path(folder)
-        whole, plain = folder / "tokenizer.json", folder / "vocab.txt"
-        if whole.exists():
-            found = json.loads(whole.read_text("utf-8"))
-            kinds = found["model"].get("type"), (found.get("normalizer") or {}).get("type")
-            if kinds != ("WordPiece", "BertNormalizer"):
-                raise ValueError(f"{whole} must be a WordPiece tokenizer of BERT. Received: {kinds}.")
-            ids, normalizer = found["model"]["vocab"], found["normalizer"]
-            return cls(sorted(ids, key=ids.get), normalizer["lowercase"], normalizer.get("strip_accents"))
-        if not plain.exists():
-            raise ValueError(f"{folder} has neither tokenizer.json nor vocab.txt. Fetch the model's vocabulary.")
-        settings = folder / "tokenizer_config.json"
-        options = json.loads(settings.read_text("utf-8")) if settings.exists() else {}
-        pieces = plain.read_text("utf-8").removesuffix("\n").split("\n")
-        return cls(pieces, options.get("do_lower_case", True), options.get("strip_accents"))
 
     @classmethod
     def from_bytes(cls, model: bytes) -> "WordPieceTokenizer":

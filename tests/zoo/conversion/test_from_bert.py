@@ -70,7 +70,7 @@ def test_distilbert_is_bert_without_segments(tmp_path):
     np.testing.assert_allclose(found[ids > 0], bert(arrays, ids, 0 * ids, ids > 0)[ids > 0], atol=2e-5)
     del config["n_heads"]
     (folder / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match="has no n_heads"):
+    with pytest.raises(ValueError, match="a positive whole number as n_heads. Received: None"):
         zoo.load(folder)
 
 

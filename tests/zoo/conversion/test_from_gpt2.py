@@ -201,6 +201,8 @@ def test_a_tokenizer_in_one_file(tmp_path):
         ({"model": {"type": "Unigram", "vocab": [], "merges": []}}, "Received: Unigram"),
         ({"model": {"type": "BPE"}}, "is no tokenizer: KeyError"),
         ({"model": None}, "is no tokenizer"),
+        ({"model": {**whole["model"], "vocab": [*VOCABULARY]}}, "its vocab must be an object"),
+        ({"added_tokens": [{"id": 5, "content": 5}]}, "added_tokens must have texts"),
         ({"added_tokens": [{"id": V, "content": "<|user|>"}]}, "rows from 0 to"),
         ({"added_tokens": [{"id": 5, "content": "<|user|>"}]}, "a number of its own"),
         ({"added_tokens": [{"id": 5, "content": files.BYTES[5]}]}, "no tokens besides its pieces.*Received: '&'"),
@@ -222,8 +224,8 @@ def test_a_tokenizer_in_one_file(tmp_path):
         ({"bos_token_id": 0}, "bos_token_id of .* Received: bos_token_id=0"),
         ({"eos_token_id": None, "bos_token_id": None}, "a whole number as eos_token_id. Received: None"),
         ({"eos_token_id": V, "bos_token_id": V}, "which token is end"),
-        ({"n_layer": "missing"}, "a whole number as n_layer"),
-        ({"n_inner": "many"}, "a whole number as n_inner"),
+        ({"n_layer": "missing"}, "a positive whole number as n_layer"),
+        ({"n_inner": "many"}, "a positive whole number as n_inner"),
         ({"n_head": 3}, "multiple of `num_heads`"),
         ({"vocab_size": V - 1}, f"rows from 0 to {V - 1} for a model of {V - 1}"),
         ({"n_embd": 2**40}, "'wte.weight' must have shape"),
@@ -254,6 +256,18 @@ def test_arrays_that_do_not_fit_are_named(tmp_path, change, message):
     change(arrays)
     with pytest.raises(ValueError, match=message):
         zoo.load(write(tmp_path / "a", arrays))
+
+
+@pytest.mark.parametrize("kept", [0, 4, len(files.MERGES) - 1])
+def test_merges_that_are_cut_off_are_noticed(tmp_path, kept):
+    """Pieces such as `madeupword0000` of RoBERTa, which are not two others, need no merge."""
+    vocabulary = files.make_vocabulary(last=[files.END])
+    last = files.MERGES[-1].replace(" ", "")
+    with pytest.raises(ValueError, match=rf"Received: {kept} merges, and none that makes '.*'. Fetch") as error:
+        zoo.load(write(tmp_path / "a", merges=files.MERGES[:kept]))
+    assert repr(last) in str(error.value) or kept < len(files.MERGES) - 1
+    vocabulary["madeupword0000"] = V
+    zoo.load(write(tmp_path / "b", random_arrays(V + 1), vocabulary, vocab_size=V + 1))
 
 
 def test_damaged_vocabularies_are_named(tmp_path):

@@ -136,7 +136,7 @@ def test_fine_tuning_starts_from_the_logits(folder, tmp_path):
         ({"share_encoder_decoder_embeddings": False}, "share_encoder_decoder_embeddings"),
         ({"scale_embedding": False}, "scale_embedding"),
         ({"decoder_ffn_dim": 16}, "encoder_ffn_dim of 16. Received: encoder_ffn_dim=12"),
-        ({"d_model": None}, "must have a whole number as d_model. Received: None"),
+        ({"d_model": None}, "must have a positive whole number as d_model. Received: None"),
         ({"d_model": 10}, r"'model.shared.weight' must have shape \(\d+, 10\)"),
         ({"d_model": 2**40, "encoder_ffn_dim": 2**40, "decoder_ffn_dim": 2**40}, "'model.shared.weight' must have"),
         ({"encoder_ffn_dim": 2**40, "decoder_ffn_dim": 2**40}, "encoder.layers.1.fc1.weight' must have shape"),
@@ -188,6 +188,16 @@ def test_missing_files_and_languages_are_named(folder, tmp_path):
     (tmp_path / "target.spm" / "target.spm").write_text("nonsense")
     with pytest.raises(ValueError, match="target model must be a sentencepiece model"):
         zoo.load(tmp_path / "target.spm")
+    whole = (tmp_path / "vocab.json" / "target.spm").read_bytes()
+    sizes = [0]
+    for _ in range(9):  # Ends of pieces: the second byte of each is how many follow.
+        sizes.append(sizes[-1] + 2 + whole[sizes[-1] + 1])
+    for size in sizes:
+        (tmp_path / "target.spm" / "target.spm").write_bytes(whole[:size])
+        with pytest.raises(
+            ValueError, match=f"target model must be a sentencepiece model. Received: {size} bytes, wit"
+        ):
+            zoo.load(tmp_path / "target.spm")
 
 
 def test_a_bert_has_no_target_language(tmp_path):

@@ -261,7 +261,7 @@ def test_missing_and_foreign_files_are_named(folder, tmp_path):
     with pytest.raises(ValueError, match="neither in spiece.model nor a sentinel: '<sep>'"):
         zoo.load(other)
     (other / "tokenizer_config.json").write_text('{"extra_ids": "5"}')
-    with pytest.raises(ValueError, match="whole number as extra_ids. Received: '5'"):
+    with pytest.raises(ValueError, match="whole number from 0 on as extra_ids. Received: '5'"):
         zoo.load(other)
     with pytest.raises(ValueError, match="A t5 model has no `target_language`. Received: 'fra'"):
         load_folder(folder / "t5", target_language="fra")

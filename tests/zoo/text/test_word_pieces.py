@@ -1,6 +1,4 @@
-"""WordPiece against results by hand, and its file formats."""
-
-import json
+"""WordPiece against results by hand."""
 
 import pytest
 
@@ -55,27 +53,6 @@ def test_special_ids_and_bytes():
     again = WordPieceTokenizer.from_bytes(tokenizer.model)
     assert again.digest == tokenizer.digest and again.encode(["A 中"]) == tokenizer.encode(["A 中"]) == [[20, 11]]
     assert tokenizer.digest != WordPieceTokenizer(PIECES).digest
-
-
-def test_folders(tmp_path):
-    with pytest.raises(ValueError, match="neither tokenizer.json nor vocab.txt"):
-        WordPieceTokenizer.from_folder(tmp_path)
-    (tmp_path / "vocab.txt").write_text("\n".join(PIECES) + "\n", "utf-8")
-    assert WordPieceTokenizer.from_folder(tmp_path).lowercase
-    (tmp_path / "tokenizer_config.json").write_text('{"do_lower_case": false, "strip_accents": null}')
-    plain = WordPieceTokenizer.from_folder(tmp_path)
-    assert (plain.lowercase, plain.strip_accents, plain.pieces) == (False, False, tuple(PIECES))
-    whole = {
-        "model": {"type": "WordPiece", "vocab": {piece: i for i, piece in enumerate(PIECES)}},
-        "normalizer": {"type": "BertNormalizer", "lowercase": True, "strip_accents": False},
-    }
-    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
-    found = WordPieceTokenizer.from_folder(tmp_path)
-    assert (found.lowercase, found.strip_accents, found.pieces) == (True, False, tuple(PIECES))
-    whole["model"]["type"] = "BPE"
-    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
-    with pytest.raises(ValueError, match=r"must be a WordPiece tokenizer of BERT. Received: \('BPE', 'BertNormalizer'"):
-        WordPieceTokenizer.from_folder(tmp_path)
 
 
 @pytest.mark.parametrize(("vocabulary", "message"), [(PIECES[1:], r"without \[PAD\]"), (PIECES[::-1], "as the first")])
