@@ -194,3 +194,11 @@ def test_a_damaged_config_is_named(tmp_path, content):
     (folder / "config.json").write_bytes(content)
     with pytest.raises(ValueError, match="config.json is not JSON: .* Fetch it again"):
         zoo.load(folder)
+
+
+def test_an_encoder_with_another_pooling_is_refused(tmp_path):
+    folder = write(tmp_path / "a", "bert")
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    with pytest.raises(ValueError, match="must have pooling_mode_mean_tokens alone.* Received: pooling_mode_cls_token"):
+        zoo.load(folder)
