@@ -9,12 +9,16 @@ _COMMON = "checkpoint", "output", "format", "quantization"
 
 
 def add_format(command: argparse.ArgumentParser, formats: tuple[str, ...]) -> None:
-    """Adds `--format` and `--quantization` to `export`; must come after its other arguments.
+    """Adds `--format` and, if there are several, `--quantization` to `export`; must come after its other arguments.
 
     Args:
         command: The parser of the command.
-        formats: Names in `zoo.conversion.runtime_formats.FORMATS`.
+        formats: Names in `zoo.conversion.runtime_formats.FORMATS`; empty for SavedModels only.
     """
+    if not formats:
+        text = "%(default)s is the default, and the only format of this task"
+        command.add_argument("--format", choices=["saved_model"], default="saved_model", help=text)
+        return
     names = " and ".join([", ".join(formats[:-1])] * (len(formats) > 1) + [formats[-1]])
     text = f"%(default)s by default, with what surrounds the model; {names}: the model alone for these runtimes"
     command.add_argument("--format", choices=["saved_model", *formats], default="saved_model", help=text)
@@ -25,8 +29,8 @@ def add_format(command: argparse.ArgumentParser, formats: tuple[str, ...]) -> No
 
 
 def is_saved_model(options: argparse.Namespace) -> bool:
-    """Returns whether the chosen format is a SavedModel, which is all that commands without `--format` write."""
-    return getattr(options, "format", "saved_model") == "saved_model"
+    """Returns whether the chosen format is a SavedModel, which is all that some tasks write."""
+    return options.format == "saved_model"
 
 
 def check_format(options: argparse.Namespace) -> None:

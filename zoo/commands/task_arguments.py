@@ -103,8 +103,7 @@ class TaskArguments:
         text = "limit of a call; a longer one is an error; none by default"
         export.add_argument("--max-seconds", type=float, help=text)
         self.add_export(export)
-        if self.formats:
-            add_format(export, self.formats)
+        add_format(export, self.formats)
 
     def add_command(self, commands: Any, name: str, *arguments: Any, **options: Any) -> argparse.ArgumentParser:
         """Adds a command, before which `check` is called; arguments as for `command_line.add_command`."""

@@ -1,6 +1,8 @@
 """Command line: `python -m zoo.language_modelling train | evaluate | generate | export | prepare`."""
 
+import itertools
 import json
+import re
 import sys
 
 from zoo.commands import command_line
@@ -10,7 +12,8 @@ from zoo.commands.preparing import add_prepare, prepared_corpus, run_prepare_tex
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
 from zoo.language_modelling.data import UNITS, open_documents
-from zoo.language_modelling.generation import GenerationOptions
+from zoo.language_modelling.generation import GenerationOptions, check_seed
+from zoo.language_modelling.ngrams import check_order
 from zoo.language_modelling.recipes import RECIPES
 from zoo.text.terminal import escape_control_characters
 
@@ -62,6 +65,12 @@ class LanguageModellingCommands(EnsembleCommands):
         super().check(command, options)
         if command == "evaluate" and options.ngrams:
             require("A baseline of n-grams", "nltk")
+            check_order(options.order)
+            options.baseline = [*open_documents(options.ngrams, **given_arguments(options, ["documents"]))]
+            if not options.baseline:
+                raise ValueError(f"--ngrams must have training texts. Received: none in {options.ngrams}. Check it.")
+        if command == "generate":
+            check_seed(options.seed)
 
     def add_evaluate(self, command):
         text = "long texts are read in windows that begin every so many tokens, half of the context by default"
@@ -82,13 +91,12 @@ class LanguageModellingCommands(EnsembleCommands):
         from zoo.language_modelling.ngrams import kneser_ney_loss
         from zoo.language_modelling.scoring import bits_per_character
 
-        train = [*open_documents(options.ngrams, **given_arguments(options, ["documents"]))]
         rows = predictor.encode_documents(documents)
         total = sum(map(len, rows))
         log(f"counting n-grams of up to {options.order} tokens")
         with progress_bar(total, "n-grams") as advance:
             size = predictor.tokenizer.vocabulary_size
-            loss = kneser_ney_loss(predictor.encode_documents(train), rows, options.order, size, advance)
+            loss = kneser_ney_loss(predictor.encode_documents(options.baseline), rows, options.order, size, advance)
         bits = bits_per_character(loss * (total - len(rows)), sum(map(len, documents)))
         print(f"Kneser-Ney {options.order}-grams: nats/token {loss:.4f}, bits per character {bits:.4f}")
 
@@ -108,14 +116,15 @@ class LanguageModellingCommands(EnsembleCommands):
 
     def _chosen(self, options):
         """Returns the options of generation, and raises their errors before the model is loaded."""
-        options.stop = [text.replace("\\n", "\n") for text in options.stop or ()]
+        options.stop = [*map(unescape, options.stop or ())]
         chosen = given_arguments(options, _OPTIONS)
         GenerationOptions(**chosen)
         return chosen
 
     def _add_options(self, command):
+        text = "the most tokens of a text; 200 by default, or fewer where learned positions end"
+        command.add_argument("--max-tokens", type=int, help=text)
         texts = {
-            "max_tokens": "the most tokens of a text",
             "temperature": "0 for the most probable tokens, 1 for the distribution of the model",
             "top_k": "how many tokens to choose from at each step; 0 for all",
             "top_p": "share of the probability to choose from at each step",
@@ -124,12 +133,14 @@ class LanguageModellingCommands(EnsembleCommands):
         for name, text in texts.items():
             option, value = f"--{name.replace('_', '-')}", getattr(GenerationOptions(), name)
             command.add_argument(option, type=type(value), default=value, help=f"{text}; %(default)s")
-        command.add_argument(
-            "--stop", action="append", help="text that ends a text; may be repeated; \\n is a line break"
-        )
+        text = r"text that ends a text; may be repeated; \n is a line break, \\ a backslash"
+        command.add_argument("--stop", action="append", help=text)
 
     def run_predict(self, options):
-        """Generates texts from prompts: standard input or files, line by line, or --text."""
+        r"""Generates texts from prompts: standard input or files, line by line, or --text.
+
+        In all of them, \n is a line break, and \\ a backslash.
+        """
         chosen = self._chosen(options)
         if options.text == [] or options.count < 1:
             raise ValueError(f"There must be at least one text to generate. Received: count={options.count}.")
@@ -139,21 +150,27 @@ class LanguageModellingCommands(EnsembleCommands):
             super().run_predict(options)
 
     def _stream(self, predictor, prompt, seed, chosen):
-        prompt = prompt.replace("\\n", "\n")
+        prompt = unescape(prompt)
         escape = escape_control_characters if sys.stdout.isatty() else str
-        print(escape(prompt), end="", flush=True)
-        for part in predictor.stream(prompt, seed=seed, **chosen):
+        parts = predictor.stream(prompt, seed=seed, **chosen)
+        first = next(parts, "")  # The prompt is printed after the errors that there may be, not before them.
+        for part in itertools.chain([prompt, first], parts):
             print(escape(part), end="", flush=True)
         print()
 
     def predictions(self, predictor, lines, options, progress):
         """With several texts, prints each as a JSON object on a line of its own."""
-        prompts = [line.replace("\\n", "\n") for line in lines for _ in range(options.count)]
+        prompts = [unescape(line) for line in lines for _ in range(options.count)]
         first = (options.first - 1) * options.count
         texts = predictor.generate(prompts, seed=options.seed, first=first, **given_arguments(options, _OPTIONS))
         progress(len(lines))
         pairs = zip(prompts, texts)
         return [json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False) for prompt, text in pairs]
+
+
+def unescape(text: str) -> str:
+    r"""Returns a text of the command line with a line break for each \n, and a backslash for each \\."""
+    return re.sub(r"\\([n\\])", lambda found: "\n" if found[1] == "n" else "\\", text)
 
 
 COMMANDS = LanguageModellingCommands()

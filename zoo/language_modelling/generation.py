@@ -2,11 +2,20 @@
 
 import dataclasses
 import math
+import numbers
 from collections.abc import Sequence
 
 from zoo.text.tokenizer import Tokenizer
 
+_MOST_TOKENS = 200  # Of a text, by default.
 _BROKEN = "\ufffd"  # Of a character whose last bytes are missing.
+
+
+def check_seed(seed: int) -> int:
+    """Returns a seed; raises `ValueError` if it is not an integer of at least 0."""
+    if not isinstance(seed, numbers.Integral) or seed < 0:
+        raise ValueError(f"`seed` must be an integer of 0 or more. Received: seed={seed!r}.")
+    return seed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -14,7 +23,7 @@ class GenerationOptions:
     """How texts are generated; see `keras_transformer.decoding.sample` for the choice of tokens.
 
     Args:
-        max_tokens: The most tokens of a text, without its prompt.
+        max_tokens: The most tokens of a text, without its prompt; None for 200, or fewer where learned positions end.
         temperature: 0 for the most probable token at each step, 1 for the distribution of the model.
         top_k: Number of tokens kept at each step; 0 keeps all.
         top_p: Share of the probability that is kept at each step.
@@ -26,7 +35,7 @@ class GenerationOptions:
         ValueError: If a value is outside of its range.
     """
 
-    max_tokens: int = 200
+    max_tokens: int | None = None
     temperature: float = 1.0
     top_k: int = 0
     top_p: float = 1.0
@@ -36,7 +45,7 @@ class GenerationOptions:
     def __post_init__(self):
         object.__setattr__(self, "stop", (self.stop,) if isinstance(self.stop, str) else tuple(self.stop))
         rules = {
-            "max_tokens": (self.max_tokens >= 1, "be at least 1"),
+            "max_tokens": (self.max_tokens is None or self.max_tokens >= 1, "be at least 1"),
             "temperature": (0 <= self.temperature < math.inf, "be 0 or more"),
             "top_k": (self.top_k >= 0, "be 0 or more"),
             "top_p": (0 < self.top_p <= 1, "lie in (0, 1]"),
@@ -46,6 +55,10 @@ class GenerationOptions:
         for name, (holds, rule) in rules.items():
             if not holds:
                 raise ValueError(f"`{name}` must {rule}. Received: {name}={getattr(self, name)!r}.")
+
+    def most_tokens(self, room: float = math.inf) -> int:
+        """Returns the most tokens of a text: `max_tokens`, by default 200, or `room` if that is less."""
+        return min(_MOST_TOKENS, room) if self.max_tokens is None else self.max_tokens
 
     def sampling(self) -> dict:
         """Returns the options of `keras_transformer.decoding.sample_steps`."""
@@ -63,7 +76,7 @@ class GrowingText:
 
     def __init__(self, tokenizer: Tokenizer, options: GenerationOptions, end_id: int | None):
         self._tokenizer, self._options, self._end_id = tokenizer, options, end_id
-        self._ids, self._given = [], 0
+        self._ids, self._given, self._most = [], 0, options.most_tokens()
         self.text, self.done = "", False
 
     def append(self, token_ids: Sequence[int]) -> None:
@@ -71,11 +84,11 @@ class GrowingText:
         if self.done:
             return
         for token_id in token_ids:
-            if token_id == self._end_id or len(self._ids) == self._options.max_tokens:
+            if token_id == self._end_id or len(self._ids) == self._most:
                 self.done = True
                 break
             self._ids.append(int(token_id))
-        self.done = self.done or len(self._ids) == self._options.max_tokens
+        self.done = self.done or len(self._ids) == self._most
         self.text = self._tokenizer.decode([self._ids])[0]
         places = [place for place in map(self.text.find, self._options.stop) if place >= 0]
         if places:

@@ -12,6 +12,12 @@ _BEGIN = "<s>"
 _UNSEEN = 1e-6  # Share of the probability for tokens that no n-gram has, spread evenly over the vocabulary.
 
 
+def check_order(order: int) -> None:
+    """Raises `ValueError` if n-grams of so many tokens cannot be smoothed."""
+    if order < 2:
+        raise ValueError(f"An n-gram model needs an order of at least 2. Received: order={order}. Use 5.")
+
+
 def kneser_ney_loss(
     train: Sequence[Sequence[int]],
     dev: Sequence[Sequence[int]],
@@ -32,10 +38,11 @@ def kneser_ney_loss(
 
     Raises:
         ImportError: If NLTK is not installed.
-        ValueError: If `order` is below 2.
+        ValueError: If `order` is below 2, or there is no training token.
     """
-    if order < 2:
-        raise ValueError(f"An n-gram model needs an order of at least 2. Received: order={order}. Use 5.")
+    check_order(order)
+    if not any(map(len, train)):
+        raise ValueError("An n-gram model needs training texts. Received: none. Check the files.")
     require("A baseline of n-grams", "nltk")
     from nltk.lm import KneserNeyInterpolated
     from nltk.lm.models import InterpolatedLanguageModel

@@ -1,6 +1,7 @@
 """The predictor of language models: generates texts and scores them."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from zoo.corpora.batching import length_sorted_chunks
 from zoo.corpora.labelled_corpus import NO_LABEL
 from zoo.corpora.packed_corpus import PackedCorpus
 from zoo.corpora.token_rows import TokenRows
-from zoo.language_modelling.generation import GenerationOptions, GrowingText
+from zoo.language_modelling.generation import GenerationOptions, GrowingText, check_seed
 from zoo.language_modelling.scoring import scored_windows
 from zoo.models.language_model import LanguageModel
 from zoo.serving.predictor import Predictor, Progress, raise_mismatch
@@ -68,7 +69,9 @@ class TextGenerator(Predictor):
         """Continues prompts; returns the new texts, without the prompts.
 
         A text depends on its prompt, the options, the seed and its place among the prompts, not on the other prompts.
-        Of a prompt that is longer than the context of the model, the end is read.
+        Of a prompt that is longer than the context of the model, the end is read. If positions are learned, a prompt is
+        read whole instead: it and its text must have no more tokens than there are positions, and the default of
+        `max_tokens` is what they leave, at most 200.
 
         Args:
             prompts: List of strings; an empty one begins a document.
@@ -78,7 +81,8 @@ class TextGenerator(Predictor):
             options: Fields of `GenerationOptions`, such as `max_tokens=100, temperature=0.8, stop=["\\n\\n"]`.
 
         Raises:
-            ValueError: If `prompts` is not a list of strings, or an option is not valid.
+            ValueError: If `prompts` is not a list of strings, an option is not valid, or the positions of the model do
+                not suffice.
         """
         return self._texts(check_texts(prompts), GenerationOptions(**options), _uniforms(seed, first), progress)
 
@@ -119,8 +123,13 @@ class TextGenerator(Predictor):
 
     def windows(self, texts: Iterable[str], stride: int | None = None) -> tuple[TokenRows, TokenRows]:
         """Returns the windows in which `log_probs` reads texts; see `scored_windows`."""
-        width = self.max_tokens
-        return scored_windows(self.encode_documents(texts), width, stride or max(1, width // 2))
+        stride = self.default_stride if stride is None else stride
+        return scored_windows(self.encode_documents(texts), self.max_tokens, stride)
+
+    @property
+    def default_stride(self) -> int:
+        """Tokens between the beginnings of two windows: half of the context."""
+        return max(1, self.max_tokens // 2)
 
     def encode_documents(self, texts: Iterable[str]) -> list[list[int]]:
         """Encodes documents, with an end token before and behind if the model knows documents."""
@@ -131,10 +140,15 @@ class TextGenerator(Predictor):
         return pack(self.encode_documents(check_texts(texts)), self.max_tokens, self.documents, 0)
 
     def encode_prompt(self, prompt: str) -> list[int]:
-        """Encodes a prompt, at least one token; of a long one the end."""
+        """Encodes a prompt, at least one token; of a long one the end, unless positions are learned."""
         ids = self.tokenizer.encode([prompt])[0]
         begin = [END_ID] if self.documents else [] if ids else self.tokenizer.encode(["\n"])[0]
-        return [*begin, *ids][-self.max_tokens :]
+        ids = [*begin, *ids]
+        return ids if self.model.max_positions else ids[-self.max_tokens :]
+
+    def room(self, taken: int) -> float:
+        """Returns how many tokens the learned positions leave beside `taken` others; infinity without such ones."""
+        return self.model.max_positions - taken if self.model.max_positions else math.inf
 
     def _texts(self, prompts, options, draw, progress=None):
         """Returns the whole text of each prompt; arguments are those of `_growing`."""
@@ -153,13 +167,14 @@ class TextGenerator(Predictor):
         `draw(number, count)` returns the random numbers of a prompt.
         """
         rows = [self.encode_prompt(prompt) for prompt in prompts]
-        self._check_length(rows, options)
-        lengths = [len(row) + options.max_tokens for row in rows]
+        most = [self._most_tokens(row, options) for row in rows]
+        lengths = [len(row) + count for row, count in zip(rows, most)]
         for numbers in length_sorted_chunks(lengths, max(_PAST, max(lengths, default=1))):
             batch = [rows[number] for number in numbers]
-            uniforms = [draw(number, options.max_tokens) for number in numbers]
-            end_id = END_ID if self.documents else None
-            growing = [GrowingText(self.tokenizer, options, end_id) for _ in batch]
+            count, end_id = max(most[number] for number in numbers), END_ID if self.documents else None
+            uniforms = [draw(number, count) for number in numbers]
+            limited = [dataclasses.replace(options, max_tokens=most[number]) for number in numbers]
+            growing = [GrowingText(self.tokenizer, each, end_id) for each in limited]
             for tokens in self._chunks(batch, np.stack(uniforms, axis=1).astype("float32"), options):
                 for text, new in zip(growing, tokens.tolist()):
                     text.append(new)
@@ -219,7 +234,9 @@ class TextGenerator(Predictor):
     def _make_service(self, limits, **options):
         from zoo.tf.generation_service import GenerationService
 
-        return GenerationService(self, limits, GenerationOptions(**options))
+        chosen = GenerationOptions(**options)
+        self._most_tokens(self.encode_prompt(""), chosen)
+        return GenerationService(self, limits, chosen)
 
     def _check_service(self, limits, folder, **options):
         """Checks that the SavedModel generates the same texts from the same random numbers; returns the options."""
@@ -228,23 +245,36 @@ class TextGenerator(Predictor):
         from zoo.tf.generation_service import draw
 
         chosen, seeds = GenerationOptions(**options), [*range(len(_PROBES))]
+        probes = [self._fitting(probe, self.room(chosen.max_tokens or 1)) for probe in _PROBES]
         signature = tf.saved_model.load(str(folder)).signatures["serving_default"]
-        received = signature(prompt=tf.constant(_PROBES), seed=tf.constant(seeds, tf.int32))["text"].numpy()
-        texts = self._texts(_PROBES, chosen, lambda number, count: draw(seeds[number], count).numpy())
+        received = signature(prompt=tf.constant(probes), seed=tf.constant(seeds, tf.int32))["text"].numpy()
+        texts = self._texts(probes, chosen, lambda number, count: draw(seeds[number], count).numpy())
         if [text.decode() for text in received] != texts:
-            raise_mismatch("language model", _PROBES, texts, received)
-        return {"generation": dataclasses.asdict(chosen)}
+            raise_mismatch("language model", probes, texts, received)
+        return {"generation": {**dataclasses.asdict(chosen), "max_tokens": chosen.most_tokens(self.room(1))}}
 
-    def _check_length(self, rows, options):
-        limit, longest = self.model.max_positions, max(map(len, rows), default=0) + options.max_tokens
-        if limit and longest > limit:
+    def _fitting(self, text, room):
+        """Returns the beginning of a text that has at most `room` tokens as a prompt."""
+        while len(self.encode_prompt(text)) > room:
+            text = text[:-1]
+        return text
+
+    def _most_tokens(self, row, options):
+        """Returns the most tokens of the text after a prompt of these ids."""
+        room = self.room(len(row))
+        if room < (options.max_tokens or 1):
+            rest = ", which leaves none for a text. Shorten it."
+            if options.max_tokens:
+                rest = f" and max_tokens={options.max_tokens}. Shorten the prompt or lower `max_tokens`."
             raise ValueError(
-                f"A prompt and its text must have at most {limit} tokens, the positions of the model. Received: "
-                f"{longest - options.max_tokens} and max_tokens={options.max_tokens}. Shorten one of both."
+                f"A prompt and its text must have at most {self.model.max_positions} tokens, the positions of the "
+                f"model. Received: {len(row)} in the prompt{rest}"
             )
+        return options.most_tokens(room)
 
 
 def _uniforms(seed, first=0):
+    check_seed(seed)
     return lambda number, count: np.random.default_rng([seed, first + number]).random(count)
 
 

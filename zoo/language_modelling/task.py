@@ -106,7 +106,8 @@ class LanguageModelling(Task):
             bits = bits_per_character(nats[rows].sum(), characters[rows].sum())
             return [loss, np.exp(loss), bits]
 
-        signature = f"tokens:{tokens.sum()}|context:{predictor.max_tokens}|stride:{stride or predictor.max_tokens // 2}"
+        stride = predictor.default_stride if stride is None else stride
+        signature = f"tokens:{tokens.sum()}|context:{predictor.max_tokens}|stride:{stride}"
         names = "nats/token", "perplexity", "bits per character"
         scores = bootstrap_scores(dict.fromkeys(names, signature), values, len(windows), resamples)
         outcomes = functools.partial(_outcomes, predictor, examples, stride, windows)

@@ -31,6 +31,8 @@ class GenerationService(tf.Module):
         self._tracked = [variable.value for variable in generator.model.variables]
         self._tokenizer = graph_tokenizer(generator.tokenizer)
         self._begin = generator.encode_prompt("")  # What an empty prompt begins with.
+        self._end = int(generator.documents)  # The end token counts for the search.
+        self._size = options.most_tokens(generator.room(1)) + self._end
 
     def signatures(self) -> dict:
         """Returns the functions to save, by name."""
@@ -47,7 +49,7 @@ class GenerationService(tf.Module):
         check_bytes(tf.strings.length(prompt), self._limits)
         rows = self._rows(tf.strings.unicode_transcode(prompt, "UTF-8", "UTF-8", errors="replace"))
         self._check_positions(rows)
-        ids = self._generate(check, self._padded(rows), seed)
+        ids = self._generate(check, rows, seed)
         texts = self._tokenizer.decode(ids)
         if self._options.stop:
             stops = "|".join(map(re.escape, self._options.stop))
@@ -58,11 +60,12 @@ class GenerationService(tf.Module):
         """Raises an error in the graph if a prompt and its text have more tokens than the model has positions."""
         limit, needed = self._generator.model.max_positions, self._options.max_tokens
         if limit:
+            room = self._generator.room(needed or 1)
             message = (
-                f"A prompt may have at most {limit - needed} tokens: the model has {limit} positions, of which a text "
-                f"needs {needed}. Shorten it, or export with fewer tokens."
+                f"A prompt may have at most {room} tokens: the model has {limit} positions, of which a text needs "
+                f"{f'{needed}. Shorten it, or export with fewer tokens' if needed else 'one. Shorten it'}."
             )
-            tf.debugging.assert_less_equal(rows.row_lengths(), tf.constant(limit - needed, tf.int64), message)
+            tf.debugging.assert_less_equal(rows.row_lengths(), tf.constant(room, tf.int64), message)
 
     def _rows(self, texts):
         """Encodes prompts as `TextGenerator.encode_prompt` does, as ragged ids."""
@@ -73,7 +76,8 @@ class GenerationService(tf.Module):
             tf.tile(tf.constant(self._begin), [tf.math.count_nonzero(needed, dtype=tf.int32)]),
             tf.where(needed, tf.constant(len(self._begin), tf.int64), 0),
         )
-        return tf.concat([begin, ids], axis=1)[:, -self._generator.max_tokens :]
+        ids = tf.concat([begin, ids], axis=1)
+        return ids if self._generator.model.max_positions else ids[:, -self._generator.max_tokens :]
 
     def _padded(self, rows):
         """Returns int32 `[B, P]`, padded at the beginning, P at least 2."""
@@ -84,10 +88,15 @@ class GenerationService(tf.Module):
         ids = tf.concat([padding, rows], axis=1)
         return tf.reshape(ids.flat_values, [ids.nrows(), width])
 
-    def _generate(self, check, prompts, seeds):
+    def _max_lengths(self, rows):
+        """Returns the most tokens of each text, int32 `[B]`, of which learned positions leave less to long prompts."""
+        limit, lengths = self._generator.model.max_positions, tf.cast(rows.row_lengths(), tf.int32)
+        most = tf.fill(tf.shape(lengths), self._size)
+        return tf.minimum(most, limit - lengths + self._end) if limit else most
+
+    def _generate(self, check, rows, seeds):
         """Returns the new ids `[B, L]`."""
-        generator, options = self._generator, self._options
-        size = options.max_tokens + int(generator.documents)  # The end token counts for the search.
+        generator, options, size, prompts = self._generator, self._options, self._size, self._padded(rows)
         state, last = generator.model.init_state(prompts, size, generator.max_tokens)
         step = generator.model.step_function(generator.max_tokens)
         if options.repetition_penalty != 1:
@@ -105,7 +114,7 @@ class GenerationService(tf.Module):
         found = sample(
             with_check(check, first_reads_the_prompt),
             (state, last),
-            max_lengths=tf.fill([tf.shape(prompts)[0]], size),
+            max_lengths=self._max_lengths(rows),
             max_length=size,
             start_id=START_ID,
             end_id=END_ID if generator.documents else None,

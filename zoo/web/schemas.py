@@ -52,7 +52,7 @@ class Sentences(Texts):
 class Generate(Texts):
     """Prompts to continue."""
 
-    max_tokens: Annotated[int, Field(ge=1, le=1000)] = 200
+    max_tokens: Annotated[int | None, Field(ge=1, le=1000, description="200, or what positions leave.")] = None
     temperature: Annotated[float, Field(ge=0, le=10)] = 1.0
     top_k: Annotated[int, Field(ge=0)] = 0
     top_p: Annotated[float, Field(gt=0, le=1)] = 1.0

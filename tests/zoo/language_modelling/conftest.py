@@ -1,5 +1,6 @@
 """Small language models that are trained for all tests of this folder."""
 
+import dataclasses
 import random
 import types
 
@@ -41,3 +42,21 @@ def single(documents, tmp_path_factory):
     folder = tmp_path_factory.mktemp("single") / "run"
     texts = ["\n".join(part) + "\n" for part in (documents.train, documents.dev)]
     return task.train(RECIPE, texts[:1], texts[1:], folder, log=lambda text: None)
+
+
+@pytest.fixture(scope="session")
+def positional(generator, tmp_path_factory):
+    """Returns a model of random weights that has 40 learned positions, as recipe `nanogpt` has 64."""
+    import keras
+
+    from zoo.language_modelling.predictor import TextGenerator
+    from zoo.models.language_model import LanguageModel
+
+    keras.utils.set_random_seed(1)
+    model = LanguageModel(dataclasses.replace(generator.model.config, architecture="gpt2", max_positions=40))
+    model.build()
+    settings = {name: getattr(generator, name) for name in generator.settings}
+    made = TextGenerator(model, generator.tokenizer, {"name": "positional"}, **settings)
+    made.folder = tmp_path_factory.mktemp("positional") / "checkpoint"
+    made.save(made.folder)
+    return made

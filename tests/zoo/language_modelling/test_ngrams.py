@@ -28,6 +28,12 @@ def test_an_unseen_token_has_a_finite_loss():
     assert ngrams.kneser_ney_loss([[1, 2, 1, 2, 1]], [[1, 9]], 2, 50) == pytest.approx(-math.log(1e-6 / 50))
 
 
+@pytest.mark.parametrize("train", [[], [[]]])
+def test_no_training_text_is_refused(train):
+    with pytest.raises(ValueError, match="needs training texts. Received: none"):
+        ngrams.kneser_ney_loss(train, [[1, 2]], 2, 5)
+
+
 def test_an_order_of_one_is_refused():
     with pytest.raises(ValueError, match="at least 2. Received: order=1"):
         ngrams.kneser_ney_loss([[1, 2]], [[1, 2]], 1, 5)

@@ -135,3 +135,42 @@ def test_bad_input_is_refused(generator):
     with pytest.raises(ValueError, match="`temperature` must"):
         generator.generate(["tek"], temperature=-1)
     assert generator.generate([]) == []
+
+
+def test_texts_end_where_learned_positions_end(positional, monkeypatch):
+    """By default; each depends on its own prompt, the others of the batch may be shorter."""
+    monkeypatch.setattr(type(positional), "never", {0, 1, 2, END_ID, *positional.unseen})
+    positional = zoo.load(positional.folder)  # Whose functions are not yet compiled.
+    prompts = ["", "tek", "tek luri soba pim tek luri soba pim"]
+    together = positional.generate(prompts, seed=3)
+    for number, (prompt, text) in enumerate(zip(prompts, together)):
+        taken = len(positional.encode_prompt(prompt))
+        assert len(positional.tokenizer.encode([text])[0]) == 40 - taken
+        assert positional.generate([prompt], seed=3, first=number, max_tokens=40 - taken) == [text]
+    assert "".join(positional.stream(prompts[2])) == positional.generate(prompts[2:])[0]
+
+
+def test_prompts_that_learned_positions_cannot_hold_are_refused(positional):
+    """And no part of them is read instead, unlike with rotary positions."""
+    longest = "tek luri " * 4 + "so"
+    assert len(positional.encode_prompt(longest)) == 39
+    assert positional.encode_prompt(longest * 9)[0] == END_ID
+    positional.generate([longest])
+    with pytest.raises(
+        ValueError, match="at most 40 tokens.* Received: 40 in the prompt, which leaves none .* Shorten"
+    ):
+        positional.generate([longest + "b"])
+    with pytest.raises(ValueError, match=r"Received: 343 in the prompt and max_tokens=2\. Shorten the prompt or lower"):
+        positional.generate([longest * 9], max_tokens=2)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "1"])
+def test_seeds_are_checked(generator, seed):
+    with pytest.raises(ValueError, match="`seed` must be an integer of 0 or more. Received: seed="):
+        generator.generate(["tek"], seed=seed)
+
+
+@pytest.mark.parametrize("stride", [0, -5, 33])
+def test_strides_are_checked(generator, stride):
+    with pytest.raises(ValueError, match=f"between 1 and the context of 32 tokens. Received: stride={stride}"):
+        generator.log_probs(["tek"], stride=stride)

@@ -10,7 +10,7 @@ from report_checks import check_outcomes
 from run_states import copied_at_evaluation, was_resumed
 
 from zoo.language_modelling import task
-from zoo.language_modelling.__main__ import COMMANDS, main
+from zoo.language_modelling.__main__ import COMMANDS, main, unescape
 from zoo.language_modelling.recipes import RECIPES
 from zoo.text.tokenizer_training import train_tokenizer
 
@@ -150,3 +150,62 @@ def test_seeds_of_an_exported_model(single, tmp_path):
         served(prompt=tf.constant(["tek", "pim"]), seed=tf.constant([seed, 7]))["text"].numpy() for seed in (1, 2, 1)
     )
     assert one[0] != other[0] and one[1] == other[1] and (one == again).all()
+
+
+@pytest.mark.parametrize("options", [[], ["--max-tokens", "20"], ["--max-tokens", "39"]])
+def test_learned_positions_leave_room_in_exported_models(options, positional, tmp_path):
+    """Export itself compares texts, of test inputs that fit."""
+    tf = pytest.importorskip("tensorflow")
+    folder = str(tmp_path / "served")
+    assert main(["export", "--checkpoint", str(positional.folder), "--output", folder, *options]) == 0
+    served = tf.saved_model.load(folder).signatures["serving_default"]
+    most = int(options[1]) if options else 1
+    card = json.loads((tmp_path / "served" / "assets.extra" / "card.json").read_text())
+    assert card["generation"]["max_tokens"] == (most if options else 39)
+    longest = ("tek luri " * 5)[: 39 - most]  # After the end token.
+    served(prompt=tf.constant([longest, ""]), seed=tf.constant([1, 1]))
+    advice = "Shorten it, or export with fewer tokens" if options else "a text needs one. Shorten it"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"at most {40 - most} tokens: .*{advice}"):
+        served(prompt=tf.constant([longest + "k"]), seed=tf.constant([1]))
+
+
+def test_more_tokens_than_learned_positions_are_not_exported(positional, tmp_path):
+    with pytest.raises(
+        ValueError, match="at most 40 tokens, .*1 in the prompt and max_tokens=40. .*lower `max_tokens`"
+    ):
+        positional.export(tmp_path / "served", max_tokens=40)
+
+
+def test_errors_come_before_the_prompt_and_before_the_work(positional, documents, tmp_path, monkeypatch, capsys):
+    (tmp_path / "empty.txt").write_text("\n")
+    (tmp_path / "dev.txt").write_text("\n".join(documents.dev))
+    data, checkpoint = ["--data", str(tmp_path / "dev.txt")], ["--checkpoint", str(positional.folder)]
+    assert main(["generate", *checkpoint, "--text", "tek" * 20]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == "" and "positions of the model" in printed.err
+    monkeypatch.setattr("zoo.load", lambda *arguments: pytest.fail("loaded before the check"))
+    for arguments, message in (
+        (["generate", "--text", "A", "--seed", "-1"], "`seed` must be"),
+        (["evaluate", *data, "--ngrams", str(tmp_path / "dev.txt"), "--order", "1"], "order=1"),
+        (["evaluate", *data, "--ngrams", str(tmp_path / "missing.txt")], "missing.txt, which does not exist"),
+        (["evaluate", *data, "--ngrams", str(tmp_path / "empty.txt")], "Received: none in "),
+    ):
+        assert main([*arguments, *checkpoint]) == 2
+        assert message in capsys.readouterr().err
+
+
+def test_a_backslash_can_be_written_before_an_n(generator, tmp_path, capsys):
+    assert unescape(r"a\nb\\nc\t\alpha\\") == "a\nb\\nc\\t\\alpha\\"
+    (tmp_path / "prompts.txt").write_text("tek\\\\n\n")
+    options = ["--checkpoint", str(generator.folder), "--max-tokens", "1"]
+    assert main(["generate", *options, str(tmp_path / "prompts.txt")]) == 0
+    assert json.loads(capsys.readouterr().out)["prompt"] == r"tek\n"
+    assert main(["generate", *options, "--text", r"tek\\n"]) == 0
+    assert capsys.readouterr().out.startswith(r"tek\n")
+
+
+def test_other_formats_than_saved_models_are_refused_by_name(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["export", "--output", "x", "--format", "onnx"])
+    error = capsys.readouterr().err.replace("'", "")
+    assert "argument --format: invalid choice: onnx (choose from saved_model)" in error
