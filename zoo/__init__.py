@@ -42,12 +42,17 @@ def load(name_or_folder: str | os.PathLike, dtype: str | None = None):
         `zoo.serving.sentence_encoder.SentenceEncoder`.
 
     Raises:
-        ValueError: If there is no such checkpoint, its task is unknown, one of its files is missing or altered, or
-            `dtype` is another one.
+        ValueError: If there is no such checkpoint, its task is unknown, one of its files is missing or altered, or an
+            argument is of another kind.
     """
     if dtype not in (None, *DTYPES):
         raise ValueError(
             f"`dtype` must be one of {', '.join(DTYPES)}, or None for Keras's. Received: dtype={dtype!r}. Choose one."
+        )
+    if not isinstance(name_or_folder, str | os.PathLike):
+        raise ValueError(
+            f"`name_or_folder` must be a text or a path. Received: {name_or_folder!r}. Pass a name of `zoo.list()`, a "
+            "folder or an address."
         )
     foreign = checkpoints.is_hugging_face(name_or_folder)
     checkpoint = None if foreign else checkpoints.read_checkpoint(checkpoints.find(name_or_folder))

@@ -14,7 +14,7 @@ import rich.console
 import rich.table
 
 import zoo
-from zoo.commands import command_line, data_working, estimating
+from zoo.commands import command_line, converting, data_working, estimating
 from zoo.commands.command_line import add_command
 from zoo.distribution.exiting import exit_command
 from zoo.extras import require
@@ -108,31 +108,6 @@ def run_average(options) -> None:
     with working("averaging"):
         average(options.names, options.output, options.card)
     command_line.log(f"written: {options.output}")
-
-
-def run_convert(options) -> None:
-    """Writes a checkpoint from a Hugging Face folder: BERT, RoBERTa, GPT-2, T5, Marian, ViT; or the reverse."""
-    from zoo.conversion.hugging_face import load_folder
-
-    given = {name: getattr(options, name) for name in ("target_language", "prefix", "pairs") if getattr(options, name)}
-    if options.format == "huggingface":
-        from zoo.conversion.to_hugging_face import write_hugging_face
-
-        if given or options.card or options.dtype:
-            raise ValueError(
-                "Options other than --output are for checkpoints. Received: one of them, and --format huggingface, "
-                "too. Leave them out."
-            )
-        with working(f"converting {options.model}"):
-            write_hugging_face(zoo.load(options.model), options.output)
-        command_line.log(f"written: {options.output}")
-        return
-    with working(f"converting {options.model}"):
-        predictor = load_folder(options.model, **given)
-    if options.card:
-        predictor.card |= json.loads(pathlib.Path(options.card).read_text("utf-8"))
-    card = predictor.save(options.output, options.dtype or "float32")
-    command_line.log(f"written: {options.output}, {card['task']}, {card['parameters']:,} parameters")
 
 
 def run_doctor(options) -> int:
@@ -245,21 +220,7 @@ def parser() -> argparse.ArgumentParser:
     )
     average.add_argument("--card", help="JSON with values for the card")
     average.add_argument("--output", required=True, help="folder to write")
-    convert = add_command(commands, "convert", run_convert)
-    text = "folder with config.json, weights and vocabulary of a Hugging Face model; or a checkpoint, with --format"
-    convert.add_argument("model", metavar="MODEL", help=text)
-    text = "what is written: a checkpoint of this package, by default, or a folder for transformers"
-    convert.add_argument("--format", choices=("checkpoint", "huggingface"), default="checkpoint", help=text)
-    text = "language to translate into, such as fra, for a translator of several"
-    convert.add_argument("--target-language", metavar="L", help=text)
-    text = (
-        'text before each input of a T5, such as "translate English to German: "; by default they have one themselves'
-    )
-    convert.add_argument("--prefix", metavar="TEXT", help=text)
-    convert.add_argument("--pairs", action="store_true", help="a BERT classifier reads pairs of texts")
-    convert.add_argument("--dtype", choices=DTYPES, help="how weights are stored: %(choices)s; float32 by default")
-    convert.add_argument("--card", help="JSON with values for the card, such as the licence of the weights")
-    convert.add_argument("--output", required=True, help="folder to write")
+    converting.add_arguments(add_command(commands, "convert", converting.run_convert))
     add_command(commands, "doctor", run_doctor, backend=False)
     plan = add_command(commands, "plan", run_plan)
     plan.add_argument("task", choices=zoo.tasks(), help="folder of the task")

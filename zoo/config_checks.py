@@ -44,5 +44,9 @@ class CheckedConfig:
     def __post_init__(self):
         for item in fields(self):
             value, rule = getattr(self, item.name), item.metadata.get("rule")
-            if rule and not item.metadata["holds"](value):
+            try:
+                holds = rule is None or item.metadata["holds"](value)
+            except TypeError:  # Such as a text where a number belongs.
+                holds = False
+            if not holds:
                 raise ValueError(f"`{item.name}` must {rule}. Received: {item.name}={value!r}.")

@@ -2,11 +2,14 @@
 
 import dataclasses
 import json
+import types
 
 import pytest
 
 from zoo.config import ModelConfig, Recipe, TrainingConfig, change_recipe
 from zoo.config_values import from_dict, override, to_dict
+from zoo.training.runs import Run, check_settings
+from zoo.training_config import AugmentConfig
 from zoo.translation.recipes import RECIPES
 
 OTHER = Recipe(
@@ -189,3 +192,29 @@ def test_invalid_training_configs(wrong):
 def test_configurations_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         ModelConfig().num_heads = 4
+
+
+@pytest.mark.parametrize("make", [lambda: AugmentConfig(upper="a"), lambda: ModelConfig(num_heads=None)])
+def test_values_of_another_type_are_refused_by_name(make):
+    with pytest.raises(ValueError, match="`(upper|num_heads)` must .* Received: (upper='a'|num_heads=None)"):
+        make()
+
+
+def test_groups_of_settings_without_effect_are_named_by_their_setting():
+    settings = TrainingConfig(augment=AugmentConfig(typos=0.5))
+    message = r"^`augment.typos` has no effect .* Received: augment.typos=0.5. Leave it at 0.0.$"
+    with pytest.raises(ValueError, match=message):
+        check_settings(settings, [settings.score], ["augment"])
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        ({}, ("training.max_tokens", 9)),
+        ({"max_length": 3}, ("model.max_length", 3)),
+        ({"max_length": 20}, ("training.max_tokens", 9)),
+    ],
+)
+def test_the_setting_that_limits_rows_is_named(values, expected, tmp_path):
+    run = Run(Recipe(types.SimpleNamespace(**values), TrainingConfig(max_tokens=9)), None, None, tmp_path)
+    assert run.token_limit == expected and run.max_tokens == expected[1]

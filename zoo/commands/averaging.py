@@ -1,15 +1,14 @@
 """Averages of checkpoints of several training runs."""
 
 import dataclasses
-import json
 import os
-import pathlib
 from collections.abc import Sequence
 
 import zoo
 from keras_transformer.training import average_arrays
+from zoo.commands.card_values import read_card_values
 from zoo.storage import checkpoints
-from zoo.storage.arrays import assign_arrays, named_arrays
+from zoo.storage.arrays import assign_arrays, check_new_folder, named_arrays
 from zoo.storage.checkpoints import WEIGHTS
 from zoo.text.known_words import merge_words
 
@@ -31,8 +30,8 @@ def average(names: Sequence[str], output: str | os.PathLike, card: str | os.Path
     """
     if len(names) < 2:
         raise ValueError(f"An average needs at least two checkpoints. Received: {len(names)}. Pass more of them.")
-    if pathlib.Path(output).exists():
-        raise ValueError(f"{output} exists. Choose another folder.")
+    check_new_folder(output)
+    values = read_card_values(card)
     first, arrays, sources, known = None, [], [], []
     for name in names:
         predictor = zoo.load(name)
@@ -50,7 +49,7 @@ def average(names: Sequence[str], output: str | os.PathLike, card: str | os.Path
     assign_arrays(first.model, average_arrays(arrays), "The average")
     if any(known):
         first.known_words = merge_words(*known)
-    first.card |= {"average_of": sources, **(json.loads(pathlib.Path(card).read_text("utf-8")) if card else {})}
+    first.card |= {"average_of": sources, **values}
     return first.save(output)
 
 

@@ -155,8 +155,15 @@ def read_texts(options: argparse.Namespace) -> Iterator[str]:
     if options.text is not None:
         return iter(options.text)
     if options.files:
-        return (text for path in [*map(existing_path, options.files)] for text in read_lines(path))
+        return (text for path in [*map(_text_file, options.files)] for text in read_lines(path))
     return (text.decode("utf-8", "replace").rstrip("\r\n") for text in sys.stdin.buffer)
+
+
+def _text_file(path):
+    path = existing_path(path)
+    if path.is_dir():
+        raise ValueError(f"Expected a file of texts. Received: {path}, which is a folder. Pass the files in it.")
+    return path
 
 
 def count_texts(options: argparse.Namespace) -> int | None:

@@ -1,13 +1,13 @@
 """Smaller copies of checkpoints, with the scores that they have then."""
 
 import importlib
-import json
 import os
-import pathlib
 from collections.abc import Sequence
 
 import zoo
+from zoo.commands.card_values import read_card_values
 from zoo.storage import checkpoints
+from zoo.storage.arrays import check_new_folder
 
 
 def pack(
@@ -33,6 +33,8 @@ def pack(
     Raises:
         ValueError: If the output exists, or an argument is invalid.
     """
+    check_new_folder(output)
+    values = read_card_values(card)
     predictor = zoo.load(name)
     if evaluate:  # Read before anything is written.
         if predictor.task == "encoder":
@@ -40,7 +42,7 @@ def pack(
         commands = importlib.import_module(f"zoo.{predictor.task}.__main__").COMMANDS
         options = commands.parser().parse_args(["evaluate", "--checkpoint", os.fspath(output), *evaluate])
         corpus = commands.read(options)
-    predictor.card |= json.loads(pathlib.Path(card).read_text("utf-8")) if card else {}
+    predictor.card |= values
     written = predictor.save(output, dtype, base)
     if evaluate:
         scores = commands.module().evaluate(commands.load(options), corpus).scores

@@ -3,14 +3,13 @@
 import argparse
 import functools
 import importlib
-import json
-import pathlib
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import zoo
 from zoo.commands import command_line
+from zoo.commands.card_values import read_card_values
 from zoo.commands.command_line import LIMITS, check_writable, given_arguments, given_command, log, progress_bar
 from zoo.commands.export_formats import check_format, is_saved_model, write_format
 from zoo.commands.task_arguments import TaskArguments
@@ -112,8 +111,7 @@ class TaskCommands(TaskArguments):
         strategy = command_line.make_strategy(options.strategy, options.cross_device_ops, options.model_devices)
         report = log if current_workers(strategy).chief else lambda text: None
         card = {"command": given_command(self.task), **self.card(options)}
-        if options.card:
-            card |= json.loads(pathlib.Path(options.card).read_text("utf-8"))
+        card |= read_card_values(options.card)
         self.module().train(
             self.recipe(options),
             train=train,

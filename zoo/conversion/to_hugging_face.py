@@ -14,18 +14,23 @@ from zoo.storage.formats import to_json
 from zoo.text.t5_tokenizer import T5Tokenizer
 from zoo.text.word_pieces import WordPieceTokenizer
 
+_ENCODER = "text_encoder"  # The part of a model that becomes a `BertModel`.
 
-def write_hugging_face(predictor, folder: str | os.PathLike) -> None:
+
+def write_hugging_face(predictor, folder: str | os.PathLike) -> list[str]:
     """Writes the folder of a model that `transformers` loads.
 
     A translator becomes a `MarianMTModel` with a `MarianTokenizer`, one that was a T5 a `T5ForConditionalGeneration`
-    with a `T5Tokenizer`, an encoder of word pieces a `BertModel` with a `BertTokenizer`. Heads are not written.
+    with a `T5Tokenizer`, an encoder of word pieces a `BertModel` with a `BertTokenizer`, without what is around it.
     Marian's layer normalization adds 1e-5 to variances, where the recipes of this package add 1e-6. For a translator of
     several target languages, the token `>>fra<<` has to be typed there, and the prefix of a T5, too.
 
     Args:
         predictor: A `zoo.translation.predictor.Translator`, or an encoder, such as `zoo.load("encoder/minilm")`.
         folder: Folder to create.
+
+    Returns:
+        Names of the parts of the model that were left out, such as the head of a classifier.
 
     Raises:
         ValueError: If `folder` exists, or the model has no counterpart in transformers; the message says why.
@@ -37,6 +42,9 @@ def write_hugging_face(predictor, folder: str | os.PathLike) -> None:
     with new_folder(folder) as part:
         for name, content in files.items():
             write_atomically(part / name, content)
+    if write is not _bert:
+        return []
+    return sorted({path.split("/")[0] for path in named_arrays(predictor.model)} - {_ENCODER})
 
 
 def _check(name, expected, reasons):
@@ -47,7 +55,7 @@ def _check(name, expected, reasons):
 
 def _bert(predictor):
     config, tokenizer = getattr(predictor.model, "config", None), predictor.tokenizer
-    encodes = hasattr(predictor.model, "text_encoder")
+    encodes = hasattr(predictor.model, _ENCODER)
     reasons = (
         (encodes, "it has no encoder of texts"),
         (isinstance(tokenizer, WordPieceTokenizer), "its vocabulary is not of word pieces"),
@@ -62,7 +70,7 @@ def _bert(predictor):
     arrays = {}
     for path, array in named_arrays(predictor.model).items():
         parts = path.split("/")
-        if parts[0] != "text_encoder":
+        if parts[0] != _ENCODER:
             continue
         if parts[1] == "encoder":
             name = f"{blocks}.{parts[2].removeprefix('block_')}.{layers['/'.join(parts[3:-1])]}"

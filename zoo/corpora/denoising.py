@@ -89,13 +89,15 @@ class Noise:
     def __init__(self, config: DenoisingConfig, tokenizer: Tokenizer):
         if not isinstance(tokenizer, Tokenizer):
             raise ValueError(
-                f"Denoising needs a vocabulary of byte pairs, characters or bytes. Received: a "
-                f"{type(tokenizer).__name__}. Leave it out, to learn one."
+                "Denoising needs a vocabulary of byte pairs, characters or bytes, as this package learns them. "
+                f"Received: a {type(tokenizer).__name__}. Pass another vocabulary, or leave it out, and also the model "
+                "to fine-tune if it is that model's."
             )
         if config.objective == "spans" and not len(tokenizer.sentinels):
             raise ValueError(
-                "The objective spans needs a vocabulary with sentinels. Received: one without. Leave it out, to learn "
-                "one, or use that of a model with this objective, or the objective infilling."
+                "The objective spans needs a vocabulary with sentinels. Received: one without. Leave it out, and also "
+                "the model to fine-tune if it is that model's, to learn one; or use that of a model with this "
+                "objective, or the objective infilling."
             )
         self._config, self._sentinels, self._mask_id = config, tokenizer.sentinels, tokenizer.mask_id
 

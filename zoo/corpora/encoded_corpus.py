@@ -89,6 +89,7 @@ def encode_corpus(
     folder: str | os.PathLike | None = None,
     min_pairs: int = 1,
     facts: typing.Mapping | None = None,
+    limit: str = "max_tokens",
 ) -> EncodedCorpus:
     """Encodes sentence pairs in one pass.
 
@@ -104,6 +105,7 @@ def encode_corpus(
             the corpus in memory.
         min_pairs: Minimum number of pairs that must be left.
         facts: Further entries of `corpus.json` in the folder.
+        limit: Name of the setting that `max_tokens` comes from, for a message.
 
     Raises:
         ValueError: If `folder` exists, or fewer than `min_pairs` are left.
@@ -124,7 +126,7 @@ def encode_corpus(
         if len(lengths[0]) <= min_pairs:
             raise ValueError(
                 f"No pair is left to train on. Received: {too_long.count} pairs, all "
-                f"with more than max_tokens={max_tokens} tokens. Use a corpus that has pairs, or raise it."
+                f"with more than {limit}={max_tokens} tokens. Use a corpus that has pairs, or raise it."
             )
         offsets = [np.cumsum(counts, dtype="int64") for counts in lengths]
         if part is None:

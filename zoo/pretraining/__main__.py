@@ -8,6 +8,7 @@ from zoo.corpora.plain_texts import open_texts
 from zoo.distribution.exiting import exit_command
 from zoo.pretraining.recipes import OBJECTIVES, RECIPES
 from zoo.text.terminal import join_lines
+from zoo.training_config import DenoisingConfig
 
 
 class PretrainingCommands(TaskCommands):
@@ -43,7 +44,13 @@ class PretrainingCommands(TaskCommands):
         command.add_argument("--objective", choices=OBJECTIVES, default="masking", help=text)
 
     def recipe(self, options):
-        return change_recipe(OBJECTIVES[options.objective][options.recipe], options.set)
+        recipe = change_recipe(OBJECTIVES[options.objective][options.recipe], options.set)
+        if options.objective == "masking" and recipe.training.denoising != DenoisingConfig():
+            raise ValueError(
+                "Settings of training.denoising are for the objectives spans and infilling. Received: --objective "
+                "masking, the default. Pass --objective spans or infilling, or leave them out."
+            )
+        return recipe
 
     def suits(self, predictor, options):
         """An encoder without a head that predicts masked tokens embeds texts, too."""

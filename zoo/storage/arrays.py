@@ -151,6 +151,12 @@ def _name_list(names: Iterable[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "") or "none"
 
 
+def check_new_folder(folder: str | os.PathLike) -> None:
+    """Raises `ValueError` if a folder exists, also as a link that leads nowhere."""
+    if os.path.lexists(folder):
+        raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
+
+
 @contextlib.contextmanager
 def atomic_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
     """Yields a temporary folder, which is renamed to `folder` if the block succeeds and deleted otherwise.
@@ -159,8 +165,7 @@ def atomic_folder(folder: str | os.PathLike) -> Iterator[pathlib.Path]:
         ValueError: If `folder` exists, also as a link that leads nowhere.
     """
     folder = pathlib.Path(folder)
-    if os.path.lexists(folder):
-        raise ValueError(f"{folder} exists already, and nothing is overwritten. Choose another folder or delete it.")
+    check_new_folder(folder)
     part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
     part.mkdir(parents=True)
     try:

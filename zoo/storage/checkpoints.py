@@ -59,6 +59,8 @@ def write_checkpoint(
     below = None if base is None else read_checkpoint(find(base))
     if below is not None and "base" in below.card:
         raise ValueError(f"The base of an adapter must be whole. Received: {base}, an adapter itself. Use its base.")
+    if below is not None:
+        packing.check_base(checkpoint.arrays, below.arrays, os.fspath(base))
     arrays = packing.pack(checkpoint.arrays, dtype, below and below.arrays)
     facts = None if below is None else {"name": os.fspath(base), "sha256": below.card["files"][WEIGHTS]}
     files = {
@@ -212,6 +214,14 @@ def find(name_or_folder: str | os.PathLike) -> pathlib.Path:
     raise ValueError(
         f"{name!r} is neither the name of a checkpoint nor a folder with a {CARD}.{found} "
         f"Known names: {', '.join(known) or 'none'}."
+    )
+
+
+def is_local_checkpoint(name_or_folder: str | os.PathLike) -> bool:
+    """Returns whether a checkpoint has this name or is in this folder; downloads nothing."""
+    folder = pathlib.Path(name_or_folder)
+    return os.fspath(name_or_folder) in shipped_checkpoints() or any(
+        (place / CARD).exists() for place in (folder, folder / "checkpoint")
     )
 
 

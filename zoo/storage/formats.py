@@ -87,7 +87,12 @@ def parse_config(card: dict, content: bytes, path: str | os.PathLike) -> tuple[d
             "the checkpoint again."
         )
     base = values.get("base")
-    if base != card.get("base") or not (base is None or isinstance(base, dict) and base.keys() == {"name", "sha256"}):
+    if not (base is None or isinstance(base, dict) and base.keys() == {"name", "sha256"}):
+        raise ValueError(
+            f"{path} must have a `base` with the values `name` and `sha256`, or none. Received: {base!r}. Fetch or "
+            "write the checkpoint again."
+        )
+    if base != card.get("base"):
         raise ValueError(
             f"{path} must have the base of the card, {card.get('base')!r}. Received: {base!r}. Fetch or write the "
             "checkpoint again."

@@ -26,17 +26,14 @@ def pack(arrays: Arrays, dtype: str = "float32", base: Arrays | None = None) -> 
     Args:
         arrays: Weights by name.
         dtype: "float32", "float16" or "int8".
-        base: Weights of a model that this one contains.
+        base: Weights of a model that this one contains; see `check_base`.
 
     Raises:
-        ValueError: If the dtype is unknown or cannot hold a value, or the base has an array that `arrays` lacks.
+        ValueError: If the dtype is unknown or cannot hold a value.
     """
     if dtype not in DTYPES:
         raise ValueError(f"`dtype` must be one of {', '.join(DTYPES)}. Received: dtype={dtype!r}.")
     base, packed = base or {}, {}
-    for name, below in base.items():
-        if name not in arrays or arrays[name].shape != below.shape:
-            raise ValueError(f"A model must contain its base. Received: a base with {name!r} {below.shape}.")
     for name, array in arrays.items():
         if name in base:
             below = base[name]
@@ -49,6 +46,17 @@ def pack(arrays: Arrays, dtype: str = "float32", base: Arrays | None = None) -> 
                 continue
         packed |= _stored(name, array, dtype)
     return packed
+
+
+def check_base(arrays: Arrays, base: Arrays, name: str) -> None:
+    """Raises `ValueError` if `arrays` lack an array of their base, which is called `name`, or have another shape."""
+    for key, below in base.items():
+        found = arrays[key].shape if key in arrays else "no such array"
+        if found != below.shape:
+            raise ValueError(
+                f"A model must contain its base. Received: the base {name}, whose {key!r} has the shape {below.shape}, "
+                f"and a model with {found}. Pass the checkpoint that the model was fine-tuned from, or no base."
+            )
 
 
 def unpack(packed: Arrays, base: Arrays | None = None) -> dict[str, np.ndarray]:
@@ -67,7 +75,10 @@ def unpack(packed: Arrays, base: Arrays | None = None) -> dict[str, np.ndarray]:
             arrays[name] = parts.pop(name)
         for name in [name.removesuffix(_LEFT) for name in parts if name.endswith(_LEFT)]:
             arrays[name] = arrays[name] + parts.pop(name + _LEFT) @ parts.pop(name + _RIGHT)
-    except (KeyError, ValueError) as error:
+    except KeyError as error:
+        whole = "base with it" if error.args[0] == name else f"part {error}"
+        raise ValueError(f"The parts of {name!r} must fit each other and the base. Received: no {whole}.") from error
+    except ValueError as error:
         raise ValueError(f"The parts of {name!r} must fit each other and the base. Received: {error}.") from error
     if parts:
         raise ValueError(f"Each part must belong to an array. Received: {min(parts)!r}.")

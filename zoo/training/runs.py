@@ -93,8 +93,14 @@ class Run:
     @property
     def max_tokens(self) -> int:
         """Maximum number of tokens of a row."""
-        limits = [getattr(self.config, name, 0) for name in ("max_positions", "max_length")]
-        return min(limit for limit in (self.settings.max_tokens, *limits) if limit)
+        return self.token_limit[1]
+
+    @property
+    def token_limit(self) -> tuple[str, int]:
+        """The setting that decides `max_tokens`, and its value."""
+        limits = {f"model.{name}": getattr(self.config, name, 0) for name in ("max_positions", "max_length")}
+        limits = {"training.max_tokens": self.settings.max_tokens, **limits}
+        return min(((name, limit) for name, limit in limits.items() if limit), key=lambda pair: pair[1])
 
 
 def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequence[str] = ()) -> None:
@@ -105,8 +111,13 @@ def check_settings(settings: TrainingConfig, scores: Sequence[str], unused: Sequ
         )
     for name in unused:
         default, value = getattr(TrainingConfig, name), getattr(settings, name)
-        if value != default:
-            raise ValueError(f"`{name}` has no effect in this task. Received: {name}={value}. Leave it at {default}.")
+        if value == default:
+            continue
+        if dataclasses.is_dataclass(value):  # A group of settings, of which the message names one.
+            known = (item.name for item in dataclasses.fields(value))
+            part = next(part for part in known if getattr(value, part) != getattr(default, part))
+            name, value, default = f"{name}.{part}", getattr(value, part), getattr(default, part)
+        raise ValueError(f"`{name}` has no effect in this task. Received: {name}={value}. Leave it at {default}.")
 
 
 def prepare_folder(folder: str | pathlib.Path, recipe: Recipe, workers: Workers = SINGLE_PROCESS) -> pathlib.Path:

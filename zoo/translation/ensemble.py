@@ -15,7 +15,7 @@ class EnsembleTranslator(Translator):
     Settings and alignments are those of the first; all the words that one of them knows are known.
 
     Args:
-        translators: At least one, with the same vocabulary.
+        translators: At least one, with the same vocabulary and, as far as their cards name them, the same languages.
     """
 
     def __init__(self, translators: Sequence[Translator]):
@@ -26,6 +26,7 @@ class EnsembleTranslator(Translator):
                 raise ValueError(
                     "Translators decode together token by token. Received: a non-autoregressive one. Leave it out."
                 )
+            _check_languages(first.card, translator.card)
         settings = {name: getattr(first, name) for name in first.settings}
         if first.placeholders:
             settings["known_words"] = merge_words(*(translator.known_words for translator in translators))
@@ -42,3 +43,14 @@ class EnsembleTranslator(Translator):
             "An ensemble is several checkpoints, which are saved already. Received: a call of save. To make one model "
             "of it, translate a corpus by `python -m zoo.translation distill` and train on that."
         )
+
+
+def _check_languages(first, other):
+    """Raises `ValueError` if two cards name other languages."""
+    for side in ("source_language", "target_language"):
+        known = [card[side] for card in (first, other) if side in card]
+        if len(known) == 2 and known[0] != known[1]:
+            raise ValueError(
+                f"Translators that decode together need the same languages. Received: {side} {known[0]!r} and "
+                f"{known[1]!r}. Leave one of both out."
+            )

@@ -107,7 +107,7 @@ class Translation(Task):
         path, fresh = run.folder / "corpus", run.folder / "corpus.new"
         shutil.rmtree(fresh, ignore_errors=True)
         try:
-            encoded = encode_corpus(train, tokenizer, max_tokens=run.max_tokens, folder=fresh)
+            encoded = encode_corpus(train, tokenizer, max_tokens=run.max_tokens, folder=fresh, limit=run.token_limit[0])
             check_corpus(encoded, run.folder)
         except ValueError:
             shutil.rmtree(fresh, ignore_errors=True)

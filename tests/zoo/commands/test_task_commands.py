@@ -99,6 +99,11 @@ def test_texts_and_files_exclude_each_other(shout, tmp_path, capsys):
     assert "Pass --text or files" in captured.err and str(path) in captured.err and not captured.out
 
 
+def test_folders_are_no_texts(shout, tmp_path, capsys):
+    assert shout(upper, tmp_path) == 2
+    assert f"Expected a file of texts. Received: {tmp_path}, which is a folder" in capsys.readouterr().err
+
+
 def test_interrupted_command_leaves_its_results(shout, tmp_path, capsys):
     (tmp_path / "texts").write_text("te\n" * 5000, "utf-8")
     counts = itertools.count(1)

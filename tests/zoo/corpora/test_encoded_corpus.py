@@ -126,8 +126,8 @@ def test_wrong_arguments_are_explained(tmp_path):
     encode_corpus(PAIRS, TOKENIZER, folder=tmp_path / "corpus")
     with pytest.raises(ValueError, match="another vocabulary"):
         EncodedCorpus.open(tmp_path / "corpus", train_tokenizer(WORDS, 300))
-    with pytest.raises(ValueError, match="No pair is left.*83 pairs.*max_tokens=1"):
-        encode_corpus(PAIRS, TOKENIZER, max_tokens=1)
+    with pytest.raises(ValueError, match="No pair is left.*83 pairs.*model.max_length=1 "):
+        encode_corpus(PAIRS, TOKENIZER, max_tokens=1, limit="model.max_length")
     with pytest.raises(ValueError, match="No pair is left"):
         encode_corpus([], TOKENIZER)
     with pytest.raises(ValueError, match="generator, which ends after one pass"):

@@ -202,7 +202,7 @@ def test_models_that_do_not_fit_raise(trained, tmp_path):
         task.train(SMALL, ["te"], ["te"], tmp_path / "a", initial=trained.denoiser)
     with pytest.raises(ValueError, match="must be an encoder-decoder that .*Received: SentenceEncoder. Load another"):
         task.train(RECIPE, ["te"], ["te"], tmp_path / "a", initial=encoder)
-    with pytest.raises(ValueError, match="`denoising` has no effect in this task"):
+    with pytest.raises(ValueError, match="`denoising.objective` has no effect in this task. .*Leave it at none"):
         task.train(changed(SMALL, "denoising.objective=spans"), ["te"], ["te"], tmp_path / "a")
     with pytest.raises(ValueError, match="must have the objective spans or infilling. Received: none"):
         Denoiser(trained.denoiser.model, trained.denoiser.tokenizer, {})
@@ -234,3 +234,5 @@ def test_command_line(trained, tmp_path, capsys):
         recipe = COMMANDS.recipe(parse([*given, "--set", "training.denoising.span_length=2"]))
         assert recipe.training.denoising == DenoisingConfig(objective, rate, 2.0)
     assert COMMANDS.recipe(parse(["train", "--data", "a", "--output", "c"])) == SMALL
+    with pytest.raises(ValueError, match="masking, the default. Pass --objective spans or infilling"):
+        COMMANDS.recipe(parse(["train", "--data", "a", "--output", "c", "--set", "training.denoising.rate=0.2"]))

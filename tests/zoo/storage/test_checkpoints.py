@@ -254,3 +254,9 @@ def test_errors_without_shipped_checkpoints(tmp_path, monkeypatch):
 def test_every_shipped_checkpoint_is_complete():
     for card in zoo.list():
         read_checkpoint(find(card["name"]))
+
+
+@pytest.mark.parametrize("name", [None, 3, ["translation/en-de"]])
+def test_names_must_be_texts_or_paths(name):
+    with pytest.raises(ValueError, match="`name_or_folder` must be a text or a path. Received: "):
+        zoo.load(name)

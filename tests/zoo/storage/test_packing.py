@@ -7,7 +7,7 @@ import pytest
 
 from zoo.storage import checkpoints
 from zoo.storage.checkpoints import CARD, CONFIG, VOCABULARY, WEIGHTS, Checkpoint, read_checkpoint, write_checkpoint
-from zoo.storage.packing import pack, unpack
+from zoo.storage.packing import check_base, pack, unpack
 
 RNG = np.random.default_rng(3)
 ARRAYS = {
@@ -89,8 +89,8 @@ def test_differences_to_a_base():
     "packed, message",
     [
         ({"a@columns": np.ones(2, "float32")}, "Each part must belong to an array. Received: 'a@columns'"),
-        ({"a@left": np.ones((2, 1)), "a@right": np.ones((1, 2))}, "The parts of 'a' must fit"),
-        ({"b@left": np.ones((2, 1))}, "The parts of 'b' must fit"),
+        ({"a@left": np.ones((2, 1)), "a@right": np.ones((1, 2))}, "'a' must fit .* Received: no base with it"),
+        ({"b@left": np.ones((2, 1))}, "'b' must fit .* Received: no part 'b@right'"),
         ({"b@left": np.ones((3, 1)), "b@right": np.ones((1, 2))}, "The parts of 'b' must fit"),
     ],
 )
@@ -104,8 +104,11 @@ def test_what_cannot_be_packed():
         pack(ARRAYS, "int4")
     with pytest.raises(ValueError, match="'x' has values that are not finite"):
         pack({"x": np.full((40, 40), np.nan, "float32")}, "int8")
-    with pytest.raises(ValueError, match="A model must contain its base. Received: a base with 'y'"):
-        pack(ARRAYS, base={"y": np.ones(2)})
+    message = (
+        r"Received: the base X, whose 'y' has the shape \(2,\), and a model with no such array. Pass the checkpoint"
+    )
+    with pytest.raises(ValueError, match=f"must contain its base. {message}"):
+        check_base(ARRAYS, {"y": np.ones(2)}, "X")
 
 
 @pytest.fixture
@@ -150,7 +153,7 @@ def test_adapters_need_their_base(zoo_folder):
         read_checkpoint(folder)
 
 
-@pytest.mark.parametrize("base", [None, "x", {"name": "encoder/base"}])
+@pytest.mark.parametrize("base", [None, "x", {"name": "encoder/base"}, {"name": "y", "sha256": "z"}])
 def test_an_altered_base_is_found(zoo_folder, base):
     folder = zoo_folder / "adapter"
     write_checkpoint(folder, adapter(ARRAYS["table"]), base="encoder/base")
@@ -161,8 +164,14 @@ def test_an_altered_base_is_found(zoo_folder, base):
     card = checkpoints.read_card(folder)
     files = {**card["files"], CONFIG: checkpoints.hashlib.sha256((folder / CONFIG).read_bytes()).hexdigest()}
     checkpoints.write_card(folder, {**card, "files": files})
-    with pytest.raises(ValueError, match="must have the base of the card"):
+    whole = base is None or len(base) == 2
+    form = "must have a `base` with the values `name` and `sha256`, or none. Received: "
+    with pytest.raises(ValueError, match="must have the base of the card" if whole else form):
         read_checkpoint(folder)
+    checkpoints.write_card(folder, {**card, "files": files, "base": base})  # Both files agree.
+    if not whole:
+        with pytest.raises(ValueError, match=form):
+            read_checkpoint(folder)
 
 
 def test_every_byte_of_packed_weights_is_protected(zoo_folder):

@@ -73,6 +73,11 @@ def test_an_ensemble_knows_the_words_of_all(translator):
 def test_what_an_ensemble_cannot_do(translator, tmp_path):
     with pytest.raises(ValueError, match="An ensemble is several checkpoints"):
         EnsembleTranslator([translator, translator]).save(tmp_path / "x")
+    one, two, unnamed = copy.copy(translator), copy.copy(translator), copy.copy(translator)
+    one.card, two.card, unnamed.card = {"target_language": "de"}, {"target_language": "fr"}, {}
+    assert EnsembleTranslator([one, unnamed]).card["target_language"] == "de"
+    with pytest.raises(ValueError, match="same languages. Received: target_language 'de' and 'fr'"):
+        EnsembleTranslator([unnamed, one, two])
     tokenizer = train_tokenizer(["a b c"] * 9, 300)
     config = keras.saving.deserialize_keras_object(keras.saving.serialize_keras_object(translator.model)).config
     model = Seq2Seq(type(config)(**{**config.__dict__, "vocabulary_size": tokenizer.vocabulary_size}))

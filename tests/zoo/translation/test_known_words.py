@@ -104,6 +104,9 @@ def test_training_with_placeholders_gives_known_words(trained, corpus, tmp_path)
     loaded = zoo.load(tmp_path / "a" / "checkpoint")
     assert loaded.known_words == found.known_words
     loaded.alignment_heads, loaded.beam_size, loaded.max_repeats = ((0, 0, "reads"),), 2, 5
+    loaded.glossary = {"mano": " "}
+    with pytest.raises(ValueError, match="Terms of `glossary` .* must be texts of one line"):
+        loaded.save(tmp_path / "c")
     loaded.glossary = {"mano": "Hand"}
     again = task.train(recipe, [("Neu", "Nouveau")], corpus.dev[:3], tmp_path / "b", initial=loaded, **options)
     assert {*again.known_words.split()} == expected | {"neu", "nouveau"}
