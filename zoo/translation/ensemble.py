@@ -26,7 +26,7 @@ class EnsembleTranslator(Translator):
                 raise ValueError(
                     "Translators decode together token by token. Received: a non-autoregressive one. Leave it out."
                 )
-            _check_languages(first.card, translator.card)
+        _check_languages([translator.card for translator in translators])
         settings = {name: getattr(first, name) for name in first.settings}
         if first.placeholders:
             settings["known_words"] = merge_words(*(translator.known_words for translator in translators))
@@ -45,12 +45,13 @@ class EnsembleTranslator(Translator):
         )
 
 
-def _check_languages(first, other):
-    """Raises `ValueError` if two cards name other languages."""
+def _check_languages(cards):
+    """Raises `ValueError` if cards name different languages; one may name none."""
     for side in ("source_language", "target_language"):
-        known = [card[side] for card in (first, other) if side in card]
-        if len(known) == 2 and known[0] != known[1]:
-            raise ValueError(
-                f"Translators that decode together need the same languages. Received: {side} {known[0]!r} and "
-                f"{known[1]!r}. Leave one of both out."
-            )
+        first, *others = [card[side] for card in cards if side in card] or [None]
+        for other in others:
+            if other != first:
+                raise ValueError(
+                    f"Translators that decode together need the same languages. Received: {side} {first!r} and "
+                    f"{other!r}. Leave one of both out."
+                )
