@@ -9,42 +9,52 @@ from zoo.text.sentences import REPLACEMENTS
 from zoo.tf.chunks import part_starts
 from zoo.tf.tokenizers import GraphTokenizer, tensorflow_text
 
-_LINE_BREAK = r"(\r\n|\n|\r)"
+_BREAK = rf"\A{SPACE}+|{SPACE}*[\r\n]{SPACE}*|{SPACE}+\z"
 _SENTENCE_END = rf"([.!?…。！？؟][\"'»”’)\]]*){SPACE}+"
 
 
 class Segments(NamedTuple):
-    """Segments of texts `[B]`, and the line breaks between them.
+    """Segments of texts `[B]`, and the white space between them.
 
-    `parts` is string `[B, (lines and line breaks), (segments)]`, `breaks` string `[B, (lines and line breaks)]`: either
-    a line break, or empty for a line, whose segments are in `parts`.
+    `parts` is string `[B, (lines and breaks), (segments)]`, `gaps` the white space before each of them, and `breaks`
+    string `[B, (lines and breaks)]`: line breaks with the white space around them, that at the ends of the text, or
+    empty for a line, whose segments are in `parts`.
     """
 
     parts: tf.RaggedTensor
+    gaps: tf.RaggedTensor
     breaks: tf.RaggedTensor
 
 
 def split_texts(texts: tf.Tensor, tokenizer: GraphTokenizer, max_tokens: int, sentences: bool = True) -> Segments:
     """Splits texts `[B]` at line breaks and ends of sentences; long sentences further; see `split_texts`."""
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8", errors="replace")
-    pieces = tensorflow_text.regex_split(texts, _LINE_BREAK, keep_delim_regex_pattern=_LINE_BREAK)
+    pieces = tensorflow_text.regex_split(texts, _BREAK, keep_delim_regex_pattern=_BREAK)
     flat = pieces.flat_values
-    is_break = tf.strings.regex_full_match(flat, _LINE_BREAK)
-    lines = tf.strings.regex_replace(tf.where(is_break, "", flat), rf"\A{SPACE}+|{SPACE}+\z", "")
+    is_break = tf.strings.regex_full_match(flat, _BREAK)
+    lines = tf.where(is_break, "", flat)
     for pattern, replacement in REPLACEMENTS if sentences else ():
         lines = tf.strings.regex_replace(lines, pattern, replacement)
-    parts = tensorflow_text.regex_split(lines, "\n")
+    found = tensorflow_text.regex_split(lines, "\n")
+    gaps = tf.strings.regex_replace(found.flat_values, f"(?s)^({SPACE}*).*", r"\1")
+    texts = tf.strings.regex_replace(found.flat_values, f"^{SPACE}+", "")
+    parts = tf.RaggedTensor.from_value_rowids(texts, tf.range(tf.size(texts, tf.int64)), tf.size(texts, tf.int64))
     for split, separator in ((_possible_sentences, " "), (_words, " "), (_characters, "")):
         parts = _fitting(parts, split, separator, tokenizer, max_tokens)
-    return Segments(pieces.with_flat_values(parts), pieces.with_flat_values(tf.where(is_break, flat, "")))
+    is_first = tf.equal(tf.ragged.range(parts.row_lengths()).flat_values, 0)
+    gaps = parts.with_flat_values(tf.where(is_first, tf.gather(gaps, parts.value_rowids()), " "))
+    parts, gaps = (pieces.with_values(found.with_values(values).merge_dims(1, 2)) for values in (parts, gaps))
+    return Segments(parts, gaps, pieces.with_values(tf.where(is_break, flat, "")))
 
 
 def join_texts(segments: Segments, translations: tf.Tensor) -> tf.Tensor:
     """Joins flat translations of the segments, of which empty ones take no space, to texts `[B]`."""
-    parts = segments.parts.with_flat_values(translations)
-    parts = tf.ragged.boolean_mask(parts, segments.parts.with_flat_values(tf.not_equal(translations, "")))
-    lines = tf.strings.reduce_join(parts, axis=-1, separator=" ")
-    texts = tf.strings.reduce_join(tf.strings.join([lines, segments.breaks]), axis=-1)
+    lines, has_text = segments.parts.values, tf.not_equal(translations, "")
+    number = tf.cumsum(lines.with_values(tf.cast(has_text, tf.int32)), axis=1).values
+    gaps = tf.where(has_text & (number > 1), segments.gaps.flat_values, "")
+    lines = tf.strings.reduce_join(lines.with_values(tf.strings.join([gaps, translations])), axis=-1)
+    pieces = segments.breaks.with_values(tf.strings.join([lines, segments.breaks.values]))
+    texts = tf.strings.reduce_join(pieces, axis=-1)
     return tf.where(tf.equal(segment_counts(segments), 0), "", texts)
 
 

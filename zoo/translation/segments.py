@@ -5,10 +5,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from zoo.text.characters import SPACE
 from zoo.text.sentences import split_sentences
 from zoo.text.vocabularies import Vocabulary
 
-_LINE_BREAK = re.compile(r"(\r\n|\n|\r)")
+_LINE_BREAK = re.compile(r"[\r\n]")
+# Line breaks with the white space around them, and that at the ends of a text.
+_BREAK = re.compile(rf"((?<!{SPACE})(?:\A{SPACE}+|{SPACE}*[\r\n]{SPACE}*|{SPACE}+\Z))")
 _SENTENCE_END = re.compile(r"(?<=[.!?…。！？؟])([\"'»”’)\]]*)\s+")
 
 
@@ -20,11 +23,11 @@ class Translation(NamedTuple):
 
 
 class Segment(NamedTuple):
-    """A part of a text to translate, the separator after it, and the line breaks before the first segment."""
+    """A part of a text to translate, the white space before it, and that after the last segment."""
 
     text: str
-    separator: str
-    lead: str = ""
+    before: str
+    after: str = ""
 
 
 def split_texts(
@@ -33,29 +36,30 @@ def split_texts(
     """Splits each text at line breaks and, if `sentences` is True, at the ends of sentences.
 
     Sentences of more than `max_tokens` tokens are split where one might end, else at spaces, and longer words anywhere
-    (a single character may have five tokens). White space has no segments. The joined segments are the text, except
-    for white space.
+    (a single character may have five tokens). A text of white space alone has no segments. The joined segments are the
+    text, except for white space in and between the parts of a sentence that is too long.
     """
     split = split_sentences if sentences else lambda line: [line]
-    pieces = [_LINE_BREAK.split(text) for text in texts]
-    lines = [[split(line.strip()) for line in parts[::2]] for parts in pieces]
-    whole = [sentence for text in lines for line in text for sentence in line]
+    pieces = [_BREAK.split(text) for text in texts]
+    lines = [[split(line) for line in parts[::2]] for parts in pieces]
+    whole = [sentence.lstrip() for text in lines for line in text for sentence in line]
     parts = dict(zip(whole, _split_long(whole, tokenizer, max_tokens)))
-    return [_segments(text, [*breaks[1::2], ""], parts) for text, breaks in zip(lines, pieces)]
+    return [_segments(text, breaks[1::2], parts) for text, breaks in zip(lines, pieces)]
 
 
-def _segments(lines, line_breaks, parts):
+def _segments(lines, breaks, parts):
     """Returns the segments of a text; `parts` has those of each sentence."""
-    segments, lead = [], ""
-    for line, line_break in zip(lines, line_breaks):
-        parts_of_line = [part for sentence in line for part in parts[sentence]]
-        for i, part in enumerate(parts_of_line):
-            last = i + 1 == len(parts_of_line)
-            segments.append(Segment(part, line_break if last else " ", "" if segments else lead))
-        if not segments:
-            lead += line_break
-        elif not parts_of_line:
-            segments[-1] = segments[-1]._replace(separator=segments[-1].separator + line_break)
+    segments = []
+    for line, before in zip(lines, ["", *breaks]):
+        for sentence in line:
+            text = sentence.lstrip()
+            before += sentence[: len(sentence) - len(text)]
+            for part in parts[text]:
+                segments.append(Segment(part, before))
+                before = " "
+            before = ""
+    if segments and lines[-1] == [""]:
+        segments[-1] = segments[-1]._replace(after=breaks[-1])
     return segments
 
 
@@ -79,12 +83,13 @@ def join_segments(segments: Sequence[Segment], candidates: Sequence[Sequence], m
 
 def _joined(segments, texts):
     """Joins the texts of segments, of which empty ones take no space."""
-    joined, line = segments[0].lead, []
-    for segment, text in zip(segments, texts):
-        line += [text] if text else []
-        if segment.separator != " ":
-            joined, line = joined + " ".join(line) + segment.separator, []
-    return joined
+    joined, line = "", ""
+    for i, (segment, text) in enumerate(zip(segments, texts)):
+        if not i or _LINE_BREAK.search(segment.before):
+            joined, line = joined + line + segment.before, text
+        elif text:
+            line += segment.before + text if line else text
+    return joined + line + segments[-1].after
 
 
 def _split_long(texts, tokenizer, max_tokens):

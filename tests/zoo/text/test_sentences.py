@@ -40,8 +40,14 @@ from zoo.text.sentences import split_sentences
 )
 def test_ends_of_sentences(line):
     sentences = line.split("|")
-    assert split_sentences(" ".join(sentences)) == sentences
+    assert split_sentences(" ".join(sentences)) == [sentences[0], *(f" {sentence}" for sentence in sentences[1:])]
 
 
 def test_space_within_sentences_stays():
-    assert split_sentences("a\u00a0 bc.\u2003 C\td.") == ["a\u00a0 bc.", "C\td."]
+    assert split_sentences("a\u00a0 bc.\u2003 C\td.") == ["a\u00a0 bc.", "\u2003 C\td."]
+
+
+@pytest.mark.parametrize("gap", ["  ", "\t", "\u00a0", " \x0c\x0b\u3000"])
+def test_space_between_sentences_stays_before_the_second(gap):
+    for one, two in (("Hi.", "You!"), ("Hi!", "you"), ("late.", "you"), ("a .", "b"), ("-", "x"), ("a !", "b")):
+        assert split_sentences(one + gap + two) == [one, gap + two]

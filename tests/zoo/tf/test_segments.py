@@ -41,6 +41,8 @@ TEXTS = [
     "a. " * 40,
     "- a\n * b\n12) c. D\n-",
     "-a\n> - b",
+    "\tIndented text.  Two spaces. \r\n \t* a\u00a0\n\x0c\n  b!\tC  ",
+    "the small dog.  " * 8 + "\t" + "a large  house sees.   and " * 8,
 ]
 TEXTS += [random_text(random.Random(seed)) for seed in range(150)]
 
