@@ -1,8 +1,11 @@
-"""Placeholders for addresses, telephone numbers and codes, which no translation may change.
+"""Placeholders for addresses, telephone numbers, codes and markup, which no translation may change.
 
 A small model copies "https://docs.python.org/3" letter by letter, or translates a part of it. With placeholders it
 reads and writes one rare character instead, and the text behind it comes back as it was, whatever its length. The
 model must have been trained with them (`training.placeholders`).
+
+Markup may touch a word, as in "<b>Hello</b>". The model reads a space between its placeholder and the word, since words
+and placeholders of training have one; `restore` removes it again.
 
 The regular expressions are read alike by Python, with ASCII word boundaries, and TensorFlow's RE2.
 """
@@ -21,6 +24,18 @@ _LINK = f'[^{_SPACES}<>"“”„«»]*[^{_SPACES}<>"“”„«».,;:!?\'’()\
 _NAME = "[0-9A-Za-z](?:[0-9A-Za-z-]*[0-9A-Za-z])?"
 _ENDS = "com|org|net|edu|gov|info|io|de|fr|uk|eu|ch|nl|pl|museum"
 _PART = "(?:[-_/.:][0-9A-Z]+)"
+
+_SYMBOLS = "&*_=\\\\~^|<>{}"  # The inside of a character class.
+TAG = f"</?[A-Za-z][0-9A-Za-z:-]*(?:{SPACE}[^<>=]*=[^<>]*)?{SPACE}?/?>"
+_MARKUP = [
+    TAG,
+    f"\\$?\\{{+ ?[^{{}}{_SPACES}]* ?\\}}+",  # {name}, ${x}, {{ name }}.
+    "%(?:[0-9]\\$|\\([0-9A-Za-z_]+\\))?[sd]\\b",  # %s, %1$d, %(name)s.
+    "&#?[0-9A-Za-z]+;",
+    f"-*[{_SYMBOLS}]+-*",
+]
+MARKUP = f"(?:{'|'.join(_MARKUP)})+"
+"""Tags, variables and symbols that corpora do not have, one or several in a row."""
 
 KEPT = "|".join(
     [
@@ -43,17 +58,32 @@ KEPT = "|".join(
         f"\\b[0-9]+[A-GI-Z][A-Z]*[0-9][0-9A-Z]*{_PART}*\\b",  # 7F3K-99QL, but not the time 9H30.
         "\\b[0-9A-Za-z]*[0-9][A-GI-Za-gi-ln-z][A-Za-z]*[0-9][0-9A-Za-z]*\\b",  # 4x4, but not 15h30 or 100m2.
         "\\b[A-Za-z]+[0-9]+[A-Za-z]+[0-9A-Za-z]*\\b",  # c0ffee42.
+        "\\b[0-9A-Za-z]+(?::?[_=&\\\\]+[0-9A-Za-z]+)+\\b",  # snake_case, x=5, Q&A, C:\\temp.
+        MARKUP,
     ]
 )
 """What is replaced: the first alternative that matches."""
 
 PLACEHOLDERS = f"[{chr(FIRST)}-{chr(FIRST + MOST - 1)}]"
 BEGIN, END = "\ufdd4", "\ufdd5"  # Around what is kept, in the graph; Unicode reserves them for internal use.
-RESERVED = f"[{BEGIN}{END}{PLACEHOLDERS[1:]}"
+GLUE = "\ufdd6"  # In what is kept, where it touches a word.
+MARKED = f"{BEGIN}[^{END}]*{END}"
+MARKERS = f"[{BEGIN}{END}]"
+MARKS = [
+    (KEPT, rf"{BEGIN}\g<0>{END}"),
+    (f"([^{_SPACES}\"'“„«‘(\\[])({BEGIN})([%$-]*[{_SYMBOLS}%])", rf"\1 \2{GLUE}\3"),
+    (f"({BEGIN}{GLUE}?[%$-]*[{_SYMBOLS}%][^{END}]*)({END})([^{_SPACES}\"'“”»’.,;:!?…)\\]])", rf"\1{GLUE}\2 \3"),
+]
+"""Replacements in order, which put `BEGIN` and `END` around what is kept, and a space between markup and words."""
+GLUED = f" ?{GLUE} ?"
+"""What is removed where markup touched a word."""
+RESERVED = f"[{BEGIN}{END}{GLUE}{PLACEHOLDERS[1:]}"
 LOST = "\ufffd"  # What replaces reserved characters that a text has already.
 
-_KEPT, _PLACEHOLDERS, _RESERVED = re.compile(KEPT, re.ASCII), re.compile(PLACEHOLDERS), re.compile(RESERVED)
-_HINT = re.compile(r"[0-9@#/]|\.[^ ]")  # Found in whatever is kept, and much faster than `_KEPT`.
+_MARKS = [(re.compile(pattern, re.ASCII), replacement) for pattern, replacement in MARKS]
+_PLACEHOLDERS, _RESERVED, _MARKED = re.compile(PLACEHOLDERS), re.compile(RESERVED), re.compile(MARKED)
+_MARKERS, _GLUED = re.compile(MARKERS), re.compile(GLUED)
+_HINT = re.compile(rf"[0-9@#/%{_SYMBOLS}]|\.[^ ]")  # Found in whatever is kept, and much faster than `KEPT`.
 
 
 def placeholder(number: int) -> str:
@@ -67,7 +97,10 @@ def hide(text: str) -> tuple[str, list[str]]:
     Beyond `MOST` such texts, the others stay. Placeholders that the text has already are lost.
     """
     text = _RESERVED.sub(LOST, text)
-    return hide_matches(text, [], _KEPT) if _HINT.search(text) else (text, [])
+    if not _HINT.search(text):
+        return text, []
+    text, kept = hide_matches(_mark(text), [], _MARKED)
+    return _unmark(text), [_MARKERS.sub("", part) for part in kept]
 
 
 def hide_matches(
@@ -86,13 +119,16 @@ def hide_matches(
 
 
 def restore(text: str, kept: list[str]) -> str:
-    """Puts back what placeholders stand for; those that stand for nothing are removed."""
+    """Puts back what placeholders stand for, without spaces where markup touched a word.
+
+    Placeholders that stand for nothing are removed.
+    """
 
     def replace(found):
         number = ord(found[0]) - FIRST
         return kept[number] if number < len(kept) else ""
 
-    return _PLACEHOLDERS.sub(replace, text)
+    return _GLUED.sub("", _PLACEHOLDERS.sub(replace, text))
 
 
 def hide_pair(source: str, target: str) -> tuple[str, str]:
@@ -100,9 +136,23 @@ def hide_pair(source: str, target: str) -> tuple[str, str]:
     sides = tuple(_RESERVED.sub(LOST, text) for text in (source, target))
     if not all(map(_HINT.search, (source, target))):
         return sides
-    common = [text for text in dict.fromkeys(_KEPT.findall(source)) if text in _KEPT.findall(target)][:MOST]
+    marked = tuple(map(_mark, sides))
+    found, others = map(_MARKED.findall, marked)
+    common = [text for text in dict.fromkeys(found) if text in others][:MOST]
 
     def replace(found):
         return placeholder(common.index(found[0])) if found[0] in common else found[0]
 
-    return tuple(_KEPT.sub(replace, side) for side in sides)
+    return tuple(_unmark(_MARKED.sub(replace, side)) for side in marked)
+
+
+def _mark(text):
+    """Applies `MARKS` to a text."""
+    for pattern, replacement in _MARKS:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def _unmark(text):
+    """Inverts `_mark`, except for spaces around placeholders."""
+    return _GLUED.sub("", _MARKERS.sub("", text))

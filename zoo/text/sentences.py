@@ -3,6 +3,7 @@
 import re
 
 from zoo.text.characters import LOWER, SPACE
+from zoo.text.placeholders import TAG
 
 _CLOSING = "[\"'»”’“)\\]]*"
 _OPENING = "[\"'«»„“”‘’(\\[¿¡]*"
@@ -109,6 +110,7 @@ REPLACEMENTS = [
     (_ABBREVIATION, rf"\1\2{_KEPT}"),
     (_ABBREVIATION, rf"\1\2{_KEPT}"),
     (f"([.!?…。！？؟]{_CLOSING})({_GAP}{_OPENING}[^{LOWER}{_OTHER}])", "\\1\n\\2"),
+    (f"([.!?…])((?:{_GAP})?(?:{TAG}(?:{_GAP})?)+{_OPENING}[^{LOWER}{_OTHER}<])", "\\1\n\\2"),
     (f"({SPACE}[.!?])({_GAP}[^{_OTHER}])", "\\1\n\\2"),  # Punctuation between spaces, as after tokenisation.
     (f"([!?])({_GAP}[{LOWER}])", "\\1\n\\2"),
     (f"([{LOWER}]{{4}}\\.)({_GAP}[{LOWER}])", "\\1\n\\2"),

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from zoo.text.placeholders import BEGIN, END, FIRST, KEPT, LOST, MOST, PLACEHOLDERS, RESERVED
+from zoo.text.placeholders import FIRST, GLUED, LOST, MARKED, MARKERS, MARKS, MOST, PLACEHOLDERS, RESERVED
 from zoo.tf.text_package import import_tensorflow_text
 
 tensorflow_text = import_tensorflow_text()
@@ -11,10 +11,12 @@ tensorflow_text = import_tensorflow_text()
 def hide(texts: tf.Tensor) -> tuple[tf.Tensor, tf.RaggedTensor]:
     """Replaces what must be kept in strings `[B]`; returns the new texts, and what the placeholders stand for."""
     texts = tf.strings.regex_replace(texts, RESERVED, LOST)
-    marked = tf.strings.regex_replace(texts, KEPT, rf"{BEGIN}\0{END}")
-    parts, chosen = split(marked, f"{BEGIN}[^{END}]*{END}")
-    parts = parts.with_flat_values(tf.strings.regex_replace(parts.flat_values, f"[{BEGIN}{END}]", ""))
-    return hide_parts(parts, chosen, tf.zeros(parts.nrows(), tf.int32))
+    for pattern, replacement in MARKS:
+        texts = tf.strings.regex_replace(texts, pattern, replacement.replace(r"\g<0>", r"\0"))
+    parts, chosen = split(texts, MARKED)
+    parts = parts.with_flat_values(tf.strings.regex_replace(parts.flat_values, MARKERS, ""))
+    hidden, kept = hide_parts(parts, chosen, tf.zeros(parts.nrows(), tf.int32))
+    return tf.strings.regex_replace(hidden, GLUED, ""), kept
 
 
 def hide_parts(parts: tf.RaggedTensor, chosen: tf.Tensor, first: tf.Tensor) -> tuple[tf.Tensor, tf.RaggedTensor]:
@@ -28,7 +30,7 @@ def hide_parts(parts: tf.RaggedTensor, chosen: tf.Tensor, first: tf.Tensor) -> t
 
 
 def restore(texts: tf.Tensor, kept: tf.RaggedTensor) -> tf.Tensor:
-    """Puts back into strings `[B]` what placeholders stand for; those that stand for nothing are removed."""
+    """Puts back into strings `[B]` what placeholders stand for, as `zoo.text.placeholders.restore` does."""
     parts, chosen = split(texts, PLACEHOLDERS)
     flat, rows = parts.flat_values, parts.value_rowids()
     codes = tf.strings.unicode_decode(tf.where(chosen, flat, chr(FIRST)), "UTF-8").flat_values
@@ -36,7 +38,8 @@ def restore(texts: tf.Tensor, kept: tf.RaggedTensor) -> tf.Tensor:
     known = number < tf.gather(kept.row_lengths(), rows)
     places = tf.where(known, tf.gather(kept.row_starts(), rows) + number, 0)
     values = tf.gather(tf.concat([kept.flat_values, [""]], 0), places)
-    return tf.strings.reduce_join(parts.with_flat_values(tf.where(chosen, tf.where(known, values, ""), flat)), axis=-1)
+    flat = tf.where(chosen, tf.where(known, values, ""), flat)
+    return tf.strings.regex_replace(tf.strings.reduce_join(parts.with_flat_values(flat), axis=-1), GLUED, "")
 
 
 def split(texts: tf.Tensor, pattern: str) -> tuple[tf.RaggedTensor, tf.Tensor]:

@@ -9,9 +9,10 @@ import tensorflow as tf
 from keras_transformer.decoding import Hypotheses
 from zoo.config import START_ID
 from zoo.limits import Limits, with_check
-from zoo.text.copied import COPIED
+from zoo.text.copied import COPIED, SIGN
 from zoo.text.glossary import words_of
 from zoo.text.known_words import merge_words
+from zoo.text.placeholders import LOST, MARKUP
 from zoo.tf.chunks import map_in_chunks
 from zoo.tf.limits import check_bytes, start_timer
 
@@ -144,7 +145,7 @@ class TextService(TranslationService):
 
     def _candidates(self, check, segments):
         """Translates segments `[S]`: distinct texts `[S, K]`, the number of each `[S]`, and scores `[S, K]`."""
-        copied = tf.strings.regex_full_match(segments, COPIED)
+        copied = tf.strings.regex_full_match(tf.strings.regex_replace(segments, MARKUP, SIGN), COPIED)
         sources, kept = tf.boolean_mask(segments, ~copied), None
         hidden = sources
         if self._placeholders:
@@ -161,7 +162,7 @@ class TextService(TranslationService):
         texts = self._tokenizer.decode(ids)
         if kept is not None:
             texts = restore(texts, tf.gather(kept, tf.repeat(tf.range(kept.nrows()), self._num_searched)))
-        texts = tf.reshape(texts, (-1, self._num_searched))
+        texts = tf.reshape(tf.strings.regex_replace(texts, LOST, ""), (-1, self._num_searched))
         earlier = tf.linalg.band_part(tf.ones(2 * [self._num_searched]), -1, 0) - tf.eye(self._num_searched)
         again = tf.reduce_any((texts[:, :, None] == texts[:, None]) & (earlier > 0), 2) | (found.lengths == 0)
         available = self._num_searched - tf.math.count_nonzero(again, axis=1, dtype=tf.int32)
@@ -171,7 +172,7 @@ class TextService(TranslationService):
             chosen = self._known.choose(sources, numbers, texts[:, 0], scores[:, 0])
             texts, scores, available = (tf.gather(values, chosen) for values in (texts, scores, available))
         searched = tf.where(~copied)
-        copies = tf.repeat(segments[:, None], self._num_searched, axis=1)
+        copies = tf.repeat(tf.strings.regex_replace(segments, LOST, "")[:, None], self._num_searched, axis=1)
         return (
             tf.tensor_scatter_nd_update(copies, searched, texts),
             tf.tensor_scatter_nd_update(tf.ones_like(segments, tf.int32), searched, available),

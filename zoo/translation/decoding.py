@@ -13,7 +13,7 @@ from zoo.text.checks import check_texts
 from zoo.text.copied import is_copied
 from zoo.text.glossary import Glossary, check_glossary
 from zoo.text.known_words import KnownWords
-from zoo.text.placeholders import hide, restore
+from zoo.text.placeholders import LOST, hide, restore
 from zoo.translation.segments import Translation, join_segments, split_texts
 
 
@@ -25,7 +25,7 @@ def decode_texts(
     Segments without words, such as a lone address, are their own translation. Placeholders stand for addresses and
     codes inside of others, if the translator knows them, and for the terms of `translator.glossary`. Segments with
     names that are not in `translator.known_words`, or that follow a title, are also translated with placeholders for
-    these; see `zoo.text.known_words`.
+    these; see `zoo.text.known_words`. Translations have no U+FFFD, which stands for bytes that are no character.
 
     Args:
         translator: A `zoo.translation.predictor.Translator`.
@@ -40,7 +40,7 @@ def decode_texts(
     options = translator.tokenizer, translator.max_source_tokens, translator.split_sentences
     segments = split_texts(check_texts(texts), *options)
     flat = [segment.text for parts in segments for segment in parts]
-    candidates = [[Translation(text, 0.0)] if is_copied(text) else None for text in flat]
+    candidates = [[Translation(text.replace(LOST, ""), 0.0)] if is_copied(text) else None for text in flat]
     searched = [i for i, found in enumerate(candidates) if found is None]
     if progress is not None and len(searched) < len(flat):
         progress(len(flat) - len(searched))
@@ -60,12 +60,11 @@ def decode_texts(
         results.append(_decode_chunk(translator, [rows[i] for i in chunk], search))
         if progress is not None:
             progress(sum(i < len(searched) for i in chunk))
-    found = original_order(chunks, results)
-    if translator.placeholders:
-        found = [
-            [option._replace(text=restore(option.text, kept)) for option in options]
-            for options, (_, kept) in zip(found, hidden)
-        ]
+    put_back = restore if translator.placeholders else lambda text, kept: text
+    found = [
+        [option._replace(text=put_back(option.text, kept).replace(LOST, "")) for option in options]
+        for options, (_, kept) in zip(original_order(chunks, results), hidden)
+    ]
     for number, options in zip(again, found[len(searched) :]):
         if known.prefers_kept(flat[searched[number]], found[number][0], options[0]):
             found[number] = options

@@ -1,5 +1,7 @@
 """Tests of placeholders: what they stand for, that nothing is lost, and that the graph does the same."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -38,6 +40,21 @@ KEPT = [
     "ZX_81",
     "DE89370400440532013000",
     "COVID-19",
+    "snake_case",
+    "C:\\temp\\x",
+    "Q&A",
+    "x=5",
+    "<br/>",
+    '<a href="https://example.org/?a=1">',
+    "</p><p>",
+    "{name}",
+    "${x.y}",
+    "{{ name }}",
+    "%s",
+    "%1$d",
+    "%(name)s",
+    "&amp;",
+    "=>",
 ]
 TRANSLATED = [
     "Meet me at 5pm on the 3rd, at 10AM or 5PM.",
@@ -49,6 +66,7 @@ TRANSLATED = [
     "The score was 3-1; 1/2 of 3/4, 2020/21, 1990-91.",
     "I am #5 of TOP 10 in ROOM 12.",
     "100m2, 5€, $5, 50%, 20°C",
+    "50% sind da, 20 %de, so-so - ja",
 ]
 
 
@@ -57,6 +75,24 @@ def test_addresses_and_codes_are_hidden(text):
     for before, after in (("", ""), ("See ", "."), ("Is it (", ")?"), ("Look: ", ", please"), ("„", "“!")):
         hidden, kept = hide(f"{before}{text}{after}")
         assert (hidden, kept) == (f"{before}{placeholder(0)}{after}", [text])
+
+
+@pytest.mark.parametrize(
+    "text, read",
+    [
+        ("<b>Hello</b> world", "0 Hello 1 world"),
+        ("**bold** and *(nice)*.", "0 bold 1 and 2 (nice) 3."),
+        ("(<b>x</b>), <i>", "(0 x 1), 2"),
+        ("Hi, {name}!", "Hi, 0!"),
+        ("x<br/>https://example.org</a>y", "x 0 1 2 y"),
+        ("Tom & Mary < 5", "Tom 0 Mary 1 5"),
+    ],
+)
+def test_markup_that_touches_words_is_read_with_spaces(text, read):
+    hidden, kept = hide(text)
+    assert re.sub("[\ue000-\ue010]", lambda found: str(ord(found[0]) - 0xE000), hidden) == read
+    assert restore(hidden, kept) == text
+    assert hide_pair(text, text) == (hidden, hidden)
 
 
 @pytest.mark.parametrize("text", TRANSLATED)
@@ -87,7 +123,9 @@ def test_number_of_placeholders_is_limited():
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(st.sampled_from([*"ab1 2.@/-:AB(é\n中🙂", "www.", "https://"]), max_size=40).map("".join))
+@given(
+    st.lists(st.sampled_from([*"ab1 2.@/-:AB(é\n中🙂<>*_{}%s&;=", "www.", "https://", "<b>"]), max_size=40).map("".join)
+)
 def test_nothing_is_lost(text):
     assert restore(*hide(text)) == text
 

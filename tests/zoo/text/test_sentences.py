@@ -47,6 +47,11 @@ def test_space_within_sentences_stays():
     assert split_sentences("a\u00a0 bc.\u2003 C\td.") == ["a\u00a0 bc.", "\u2003 C\td."]
 
 
+def test_tags_begin_the_next_sentence():
+    assert split_sentences("<p>One.</p> <p>Two.<br/>Three</p>") == ["<p>One.", "</p> <p>Two.", "<br/>Three</p>"]
+    assert split_sentences("No.<br/>end of it 2 < 3. </b>") == ["No.<br/>end of it 2 < 3. </b>"]
+
+
 @pytest.mark.parametrize("gap", ["  ", "\t", "\u00a0", " \x0c\x0b\u3000"])
 def test_space_between_sentences_stays_before_the_second(gap):
     for one, two in (("Hi.", "You!"), ("Hi!", "you"), ("late.", "you"), ("a .", "b"), ("-", "x"), ("a !", "b")):
