@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops import masks
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.attention import MASKED_SCORE, softmax
 from keras_transformer.ops.precision import at_least_float32
 from keras_transformer.ops.values import check_dense
@@ -36,8 +37,7 @@ class AttentionPooling(keras.layers.Layer):
 
     def __init__(self, num_heads: int = 1, **kwargs):
         super().__init__(**kwargs)
-        if not isinstance(num_heads, int) or num_heads < 1:
-            raise ValueError(f"`num_heads` must be a positive integer. Received: num_heads={num_heads!r}.")
+        check_positive_integers(num_heads=num_heads)
         self.num_heads = num_heads
         self.supports_masking = True
 

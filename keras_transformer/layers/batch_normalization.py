@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops import masks
+from keras_transformer.ops.arguments import check_positive_numbers
 from keras_transformer.ops.precision import at_least_float32
 from keras_transformer.ops.statistics import mean_over_replicas, real_and_count
 
@@ -47,8 +48,7 @@ class BatchNormalization(keras.layers.Layer):
         super().__init__(**kwargs)
         if not 0 <= momentum < 1:
             raise ValueError(f"`momentum` must be at least 0 and less than 1. Received: momentum={momentum!r}.")
-        if not epsilon > 0:
-            raise ValueError(f"`epsilon` must be greater than 0. Received: epsilon={epsilon!r}.")
+        check_positive_numbers(epsilon=epsilon)
         self.momentum = momentum
         self.epsilon = epsilon
         self.supports_masking = True

@@ -9,6 +9,7 @@ from keras_transformer.layers.multi_head_attention import MultiHeadAttention
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.residual import Residual
 from keras_transformer.ops.activations import get_activation
+from keras_transformer.ops.arguments import check_positive_integers
 
 
 def join_outputs(outputs: Any, *others: Any) -> Any:
@@ -49,8 +50,7 @@ class TransformerBlock(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if not isinstance(num_heads, int) or num_heads < 1:
-            raise ValueError(f"`num_heads` must be a positive integer. Received: num_heads={num_heads!r}.")
+        check_positive_integers(num_heads=num_heads)
         self.num_heads = num_heads
         self.intermediate_dim = intermediate_dim
         self.dropout = dropout

@@ -5,6 +5,7 @@ import numpy as np
 from keras import ops
 
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.attention import attention_scores
 from keras_transformer.ops.once import once
 
@@ -40,6 +41,7 @@ class DistanceBuckets(keras.layers.Layer):
         self, num_heads: int, num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True, **kwargs
     ):
         super().__init__(**kwargs)
+        check_positive_integers(num_heads=num_heads, num_buckets=num_buckets, max_distance=max_distance)
         self.num_heads, self.num_buckets, self.max_distance = num_heads, num_buckets, max_distance
         self.bidirectional = bidirectional
         sides = 2 if bidirectional else 1
@@ -86,9 +88,14 @@ class BucketedAttention(MultiHeadAttention):
 
     Args:
         num_heads, key_dim: As for `MultiHeadAttention`.
-        buckets: `DistanceBuckets` to share with other layers, as those of T5 do; None for one of its own.
+        buckets: `DistanceBuckets` to share with other layers, as those of T5 do; None for one of its own. A model that
+            is saved and loaded, or copied by `copy.deepcopy`, still shares it. `keras.models.clone_model` and
+            `from_config` of a model do not: Keras then makes each layer by itself.
         num_buckets, max_distance, bidirectional: Of the own one; see `DistanceBuckets`.
         kwargs: Other arguments of `MultiHeadAttention`.
+
+    Raises:
+        ValueError: If `buckets` is something else, or has another number of heads.
     """
 
     def __init__(
@@ -103,6 +110,8 @@ class BucketedAttention(MultiHeadAttention):
         **kwargs,
     ):
         super().__init__(num_heads, key_dim, *args, **kwargs)
+        if buckets is not None and not isinstance(buckets, DistanceBuckets):
+            raise ValueError(f"`buckets` must be `DistanceBuckets` or None. Received: buckets={buckets!r}.")
         if buckets is not None and buckets.num_heads != num_heads:
             raise ValueError(
                 f"`buckets` must have as many heads. Received: num_heads={num_heads}, "
@@ -117,8 +126,14 @@ class BucketedAttention(MultiHeadAttention):
             self.buckets.build()
 
     def get_config(self):
-        names = "num_buckets", "max_distance", "bidirectional"
-        return {**super().get_config(), **{name: getattr(self.buckets, name) for name in names}}
+        # While Keras saves a model, it adds an id to what it serializes a second time; layers that load the same id
+        # share the object. The first layer needs the id, too, so it serializes twice.
+        keras.saving.serialize_keras_object(self.buckets)
+        return {**super().get_config(), "buckets": keras.saving.serialize_keras_object(self.buckets)}
+
+    @classmethod
+    def from_config(cls, config):
+        return super().from_config({**config, "buckets": keras.saving.deserialize_keras_object(config.get("buckets"))})
 
     def _scores(self, query, key, query_positions, key_positions):
         scores = attention_scores(query, key)

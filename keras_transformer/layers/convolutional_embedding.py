@@ -9,6 +9,7 @@ from keras import ops
 from keras_transformer.layers.patch_embedding import check_channels
 from keras_transformer.layers.residual_convolutions import ResidualConvolutions
 from keras_transformer.ops import masks
+from keras_transformer.ops.arguments import check_positive_integers, is_integer
 from keras_transformer.ops.values import check_dense
 
 _BORDER = (0, 0), (1, 1), (1, 1), (0, 0)  # Pixels around an image.
@@ -68,11 +69,9 @@ class ConvolutionalEmbedding(keras.layers.Layer):
             "inner_dim": inner_dim,
             "channel_growth": channel_growth,
         }
-        for name, size in sizes.items():
-            if not isinstance(size, int) or size < 1:
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        check_positive_integers(**sizes)
         self.hidden_dim, self.num_layers, self.kernel_size, self.inner_dim, self.channel_growth = sizes.values()
-        if not isinstance(num_residual_blocks, int) or num_residual_blocks < 0:
+        if not is_integer(num_residual_blocks) or num_residual_blocks < 0:
             raise ValueError(
                 "`num_residual_blocks` must be an integer of at least 0. Received: "
                 f"num_residual_blocks={num_residual_blocks!r}."

@@ -8,6 +8,7 @@ from keras import ops
 
 from keras_transformer.ops import masks
 from keras_transformer.ops.activations import get_activation
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.values import check_dense
 
 
@@ -52,9 +53,7 @@ class ConvolutionalSubsampling(keras.layers.Layer):
         super().__init__(**kwargs)
         inner_dim = hidden_dim if inner_dim is None else inner_dim
         sizes = {"hidden_dim": hidden_dim, "num_layers": num_layers, "kernel_size": kernel_size, "inner_dim": inner_dim}
-        for name, size in sizes.items():
-            if not isinstance(size, int) or size < 1:
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        check_positive_integers(**sizes)
         if kernel_size % 2 == 0:
             raise ValueError(f"`kernel_size` must be odd, to have a centre. Received: kernel_size={kernel_size}.")
         self.hidden_dim, self.num_layers, self.kernel_size, self.inner_dim = sizes.values()

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.attention import attend
 from keras_transformer.ops.blockwise import LONG, blockwise_attention
 from keras_transformer.ops.precision import at_least_float32
@@ -52,8 +53,7 @@ class FeatureMapAttention(keras.layers.Layer):
         **kwargs: Any,
     ):
         super().__init__(**kwargs)
-        if not isinstance(reduction, int) or reduction < 1:
-            raise ValueError(f"`reduction` must be a positive integer. Received: reduction={reduction!r}.")
+        check_positive_integers(reduction=reduction)
         self.reduction = reduction
         self.spectral_normalization = spectral_normalization
         self.flash_attention = flash_attention

@@ -5,6 +5,7 @@ import keras
 from keras_transformer.layers.dense import Dense
 from keras_transformer.layers.dropout import Dropout
 from keras_transformer.ops.activations import get_activation
+from keras_transformer.ops.arguments import check_positive_integers
 
 
 @keras.saving.register_keras_serializable("keras_transformer")
@@ -31,10 +32,7 @@ class FeedForward(keras.layers.Layer):
 
     def __init__(self, intermediate_dim: int, activation="relu", dropout: float = 0.0, use_bias: bool = True, **kwargs):
         super().__init__(**kwargs)
-        if not isinstance(intermediate_dim, int) or intermediate_dim < 1:
-            raise ValueError(
-                f"`intermediate_dim` must be a positive integer. Received: intermediate_dim={intermediate_dim!r}."
-            )
+        check_positive_integers(intermediate_dim=intermediate_dim)
         self.intermediate_dim = intermediate_dim
         self.activation = get_activation(activation)
         self.dropout = dropout

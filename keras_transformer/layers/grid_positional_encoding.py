@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops
 
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.positions import sinusoidal_encoding
 from keras_transformer.ops.precision import at_least_float32
 from keras_transformer.ops.values import check_dense
@@ -84,9 +85,7 @@ class LearnedGridPositionalEncoding(GridPositionalEncoding):
         self, rows: int, columns: int, interpolation: str = "bicubic", embeddings_initializer="uniform", **kwargs: Any
     ):
         super().__init__(**kwargs)
-        for name, size in (("rows", rows), ("columns", columns)):
-            if not isinstance(size, int) or size < 1:
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        check_positive_integers(rows=rows, columns=columns)
         if interpolation not in ("bicubic", "bilinear"):
             raise ValueError(f"`interpolation` must be 'bicubic' or 'bilinear'. Received: {interpolation!r}.")
         self.rows, self.columns, self.interpolation = rows, columns, interpolation

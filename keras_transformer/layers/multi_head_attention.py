@@ -11,6 +11,7 @@ from keras_transformer.layers.keras_attention import copy_weights, keras_config
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.layers.projection import ProjectionOptions
 from keras_transformer.ops import masks
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.attention import merge_heads
 from keras_transformer.ops.axes import AttentionAxes
 from keras_transformer.ops.cache import KVCache, check_writing, count_beams, fold_beams, unfold_beams, write
@@ -104,10 +105,9 @@ class MultiHeadAttention(AttentionHeads):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        sizes = {"num_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim, "sliding_window": sliding_window}
-        for name, value in sizes.items():
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={value!r}.")
+        optional = {"value_dim": value_dim, "sliding_window": sliding_window}
+        given = {name: value for name, value in optional.items() if value is not None}
+        check_positive_integers(num_heads=num_heads, key_dim=key_dim, **given)
         if flash_attention and dropout:
             raise ValueError(
                 "Flash attention cannot drop attention weights. "

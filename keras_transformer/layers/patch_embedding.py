@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops import masks
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.values import check_dense
 
 
@@ -34,9 +35,7 @@ class PatchEmbedding(keras.layers.Layer):
 
     def __init__(self, hidden_dim: int, patch_size: int, **kwargs: Any):
         super().__init__(**kwargs)
-        for name, size in (("hidden_dim", hidden_dim), ("patch_size", patch_size)):
-            if not isinstance(size, int) or size < 1:
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        check_positive_integers(hidden_dim=hidden_dim, patch_size=patch_size)
         self.hidden_dim, self.patch_size = hidden_dim, patch_size
         self.supports_masking = True
 

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.positions import sinusoidal_encoding
 from keras_transformer.ops.precision import at_least_float32
 from keras_transformer.ops.sizes import keep_sizes, sizes
@@ -73,8 +74,7 @@ class LearnedPositionalEncoding(PositionalEncoding):
 
     def __init__(self, max_length: int, embeddings_initializer="uniform", **kwargs):
         super().__init__(**kwargs)
-        if not isinstance(max_length, int) or max_length < 1:
-            raise ValueError(f"`max_length` must be a positive integer. Received: max_length={max_length!r}.")
+        check_positive_integers(max_length=max_length)
         self.max_length = max_length
         self.embeddings_initializer = keras.initializers.get(embeddings_initializer)
 

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.ops import masks
+from keras_transformer.ops.arguments import check_positive_numbers, is_integer
 from keras_transformer.ops.precision import at_least_float32
 from keras_transformer.ops.statistics import mean_over_replicas, real_and_count
 
@@ -60,11 +61,12 @@ class PowerNormalization(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
+        check_positive_numbers(epsilon=epsilon)
         if not 0 <= momentum < 1:
             raise ValueError(f"`momentum` must be at least 0 and less than 1. Received: momentum={momentum!r}.")
-        if not isinstance(warmup_steps, int) or warmup_steps < 0:
+        if not is_integer(warmup_steps) or warmup_steps < 0:
             raise ValueError(f"`warmup_steps` must be an integer of at least 0. Received: {warmup_steps=!r}.")
-        if num_groups is not None and (not isinstance(num_groups, int) or num_groups < 1):
+        if num_groups is not None and (not is_integer(num_groups) or num_groups < 1):
             raise ValueError(f"`num_groups` must be a positive integer or None. Received: {num_groups=!r}.")
         self.epsilon = epsilon
         self.momentum = momentum

@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.attention import attention_scores, scaled
 from keras_transformer.ops.precision import at_least_float32
 
@@ -30,8 +31,7 @@ class RelativeAttention(MultiHeadAttention):
 
     def __init__(self, num_heads: int, key_dim: int, *args, max_distance: int = 16, **kwargs):
         super().__init__(num_heads, key_dim, *args, **kwargs)
-        if not isinstance(max_distance, int) or max_distance < 1:
-            raise ValueError(f"`max_distance` must be a positive integer. Received: max_distance={max_distance!r}.")
+        check_positive_integers(max_distance=max_distance)
         self.max_distance = max_distance
 
     def build(self, query_shape, value_shape=None, key_shape=None):

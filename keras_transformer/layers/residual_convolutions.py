@@ -9,6 +9,7 @@ from keras_transformer.layers.batch_normalization import BatchNormalization
 from keras_transformer.layers.normalization import LayerNormalization, normalize
 from keras_transformer.layers.patch_embedding import check_channels
 from keras_transformer.ops import masks
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.values import check_dense
 
 _NORMALIZATIONS = {"layer": LayerNormalization, "batch": BatchNormalization}
@@ -43,8 +44,7 @@ class ResidualConvolutions(keras.layers.Layer):
 
     def __init__(self, kernel_size: int = 3, normalization: str = "layer", **kwargs: Any):
         super().__init__(**kwargs)
-        if not isinstance(kernel_size, int) or kernel_size < 1:
-            raise ValueError(f"`kernel_size` must be a positive integer. Received: kernel_size={kernel_size!r}.")
+        check_positive_integers(kernel_size=kernel_size)
         if normalization not in _NORMALIZATIONS:
             raise ValueError(f"`normalization` must be 'layer' or 'batch'. Received: normalization={normalization!r}.")
         self.kernel_size, self.normalization = kernel_size, normalization

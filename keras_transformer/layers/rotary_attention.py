@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_transformer.layers.multi_head_attention import MultiHeadAttention
+from keras_transformer.ops.arguments import check_positive_numbers
 from keras_transformer.ops.positions import PAIRINGS, rotate
 
 
@@ -35,8 +36,7 @@ class RotaryAttention(MultiHeadAttention):
         super().__init__(num_heads, key_dim, *args, **kwargs)
         if key_dim % 2:
             raise ValueError(f"`key_dim` must be even, as pairs are rotated. Received: key_dim={key_dim}.")
-        if not base > 0:
-            raise ValueError(f"`base` must be positive. Received: base={base}.")
+        check_positive_numbers(base=base)
         if pairing not in PAIRINGS:
             raise ValueError(f"`pairing` must be one of {', '.join(PAIRINGS)}. Received: pairing={pairing!r}.")
         self.base, self.pairing = base, pairing

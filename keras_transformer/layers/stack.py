@@ -6,6 +6,7 @@ from keras_transformer.layers.block import join_outputs
 from keras_transformer.layers.normalization import make_normalization, normalize
 from keras_transformer.layers.output_spec import output_spec
 from keras_transformer.ops import masks
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.packing import Packing
 from keras_transformer.ops.rematerialisation import rematerialized_call
 from keras_transformer.ops.sizes import keep_sizes
@@ -39,8 +40,7 @@ class TransformerStack(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**{name: kwargs.pop(name) for name in _LAYER_ARGUMENTS if name in kwargs})
-        if not isinstance(num_layers, int) or num_layers < 1:
-            raise ValueError(f"`num_layers` must be a positive integer. Received: num_layers={num_layers!r}.")
+        check_positive_integers(num_layers=num_layers)
         if skip_padding and keras.backend.backend() != "tensorflow":
             raise ValueError(
                 "`skip_padding` needs shapes that are known at run time only, as TensorFlow has. "

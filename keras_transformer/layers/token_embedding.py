@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.quantization import check_mode, delete_attribute, is_quantized
 from keras_transformer.ops.sizes import reshape, sizes
 from keras_transformer.ops.values import check_token_ids
@@ -52,9 +53,7 @@ class TokenEmbedding(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**{"autocast": False, **kwargs})  # Logits have the dtype of the vectors.
-        for name, size in (("vocabulary_size", vocabulary_size), ("hidden_dim", hidden_dim)):
-            if not isinstance(size, int) or size < 1:
-                raise ValueError(f"`{name}` must be a positive integer. Received: {name}={size!r}.")
+        check_positive_integers(vocabulary_size=vocabulary_size, hidden_dim=hidden_dim)
         self.vocabulary_size, self.hidden_dim, self.mask_zero = vocabulary_size, hidden_dim, mask_zero
         self.scale = scale
         if embeddings_initializer is None:

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 
+from keras_transformer.ops.arguments import check_positive_integers
 from keras_transformer.ops.sublayers import sublayers
 
 
@@ -27,8 +28,7 @@ def enable_lora(layer: keras.layers.Layer, rank: int, alpha: float | None = None
         ValueError: If `rank` is not positive, `layer` is not built, has no dense layer inside or has LoRA already;
             it is then unchanged.
     """
-    if not isinstance(rank, int) or rank < 1:
-        raise ValueError(f"`rank` must be a positive integer. Received: rank={rank!r}.")
+    check_positive_integers(rank=rank)
     found = [sublayer for sublayer in sublayers(layer, include_self=True) if isinstance(sublayer, keras.layers.Dense)]
     if not found or not all(dense.built for dense in found) or any(dense.lora_enabled for dense in found):
         raise ValueError(

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_transformer.ops.arguments import check_positive_integers
+
 
 @keras.saving.register_keras_serializable("keras_transformer")
 class InverseSquareRoot(keras.optimizers.schedules.LearningRateSchedule):
@@ -91,10 +93,7 @@ class PerUpdate(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, schedule, accumulation_steps: int):
         super().__init__()
-        if not isinstance(accumulation_steps, int) or accumulation_steps < 1:
-            raise ValueError(
-                f"`accumulation_steps` must be a positive integer. Received: accumulation_steps={accumulation_steps!r}."
-            )
+        check_positive_integers(accumulation_steps=accumulation_steps)
         self.schedule = schedule
         self.accumulation_steps = accumulation_steps
 

@@ -90,7 +90,7 @@ def test_layer_rules(tmp_path):
     ("setting", "message"),
     [
         ({"momentum": 1.0}, "`momentum` must be at least 0 and less than 1. Received: momentum=1.0"),
-        ({"epsilon": 0}, "`epsilon` must be greater than 0. Received: epsilon=0"),
+        ({"epsilon": 0}, "`epsilon` must be a positive number. Received: epsilon=0"),
     ],
 )
 def test_wrong_settings_raise(setting, message):

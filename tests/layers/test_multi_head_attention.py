@@ -238,8 +238,8 @@ def test_saving(tmp_path):
     checks.check_saving(make, QUERY, VALUES, folder=tmp_path, use_causal_mask=True)
 
 
-@pytest.mark.parametrize("name", ["num_heads", "key_dim", "value_dim"])
-@pytest.mark.parametrize("size", [0, -1, 2.5])
+@pytest.mark.parametrize("name", ["num_heads", "key_dim", "value_dim", "sliding_window"])
+@pytest.mark.parametrize("size", [0, -1, 2.5, True])
 def test_sizes_must_be_positive_integers(name, size):
     with pytest.raises(ValueError, match=f"`{name}` must be a positive integer. Received: {name}={size}"):
         make(**{name: size})

@@ -235,6 +235,9 @@ def test_layer_rules(tmp_path):
         ({"momentum": 1.0}, "`momentum` must be at least 0 and less than 1. Received: momentum=1.0"),
         ({"warmup_steps": -1}, "`warmup_steps` must be an integer of at least 0. Received: warmup_steps=-1"),
         ({"num_groups": 0}, "`num_groups` must be a positive integer or None. Received: num_groups=0"),
+        ({"num_groups": True}, "`num_groups` must be a positive integer or None. Received: num_groups=True"),
+        ({"warmup_steps": True}, "`warmup_steps` must be an integer of at least 0. Received: warmup_steps=True"),
+        ({"epsilon": -1}, "`epsilon` must be a positive number. Received: epsilon=-1"),
         ({"num_groups": 3}, "`inputs` must have a known width divisible by num_groups=3. Received: inputs_shape="),
     ],
 )

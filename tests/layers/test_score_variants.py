@@ -176,18 +176,6 @@ def test_buckets_of_all_distances(count, furthest, both):
     assert {*found} == {*range(count)} - unused
 
 
-def test_layers_share_buckets():
-    shared = DistanceBuckets(N, 8, 6)
-    inputs = keras.Input((None, D))
-    x = inputs
-    for _ in range(2):
-        x = BucketedAttention(N, H, buckets=shared)(x, x)
-    model = keras.Model(inputs, x)
-    assert sum(weight.path.endswith("biases") for weight in model.weights) == 1
-    with pytest.raises(ValueError, match="as many heads. Received: num_heads=2, buckets.num_heads=3"):
-        BucketedAttention(2, H, buckets=shared)
-
-
 def test_slopes_are_those_of_the_paper():
     np.testing.assert_allclose(head_slopes(8), [2.0**-n for n in range(1, 9)])
     np.testing.assert_allclose(head_slopes(12)[8:], [2.0 ** -(n + 0.5) for n in range(4)])
@@ -207,11 +195,16 @@ def test_rotary_scores_depend_on_distances_only():
     ("make", "message"),
     [
         (lambda: RotaryAttention(2, 5), "`key_dim` must be even.*Received: key_dim=5"),
-        (lambda: RotaryAttention(2, 4, base=0), "`base` must be positive. Received: base=0"),
+        (lambda: RotaryAttention(2, 4, base=0), "`base` must be a positive number. Received: base=0"),
+        (lambda: RotaryAttention(2, 4, base="x"), "`base` must be a positive number. Received: base='x'"),
         (lambda: RotaryAttention(2, 4, pairing="x"), "one of interleaved, halves. Received: pairing='x'"),
         (lambda: DistanceBuckets(2, 7), "even for two sides.*Received: num_buckets=7"),
         (lambda: DistanceBuckets(2, 32, 8), "`max_distance` larger than half of a side.*max_distance=8"),
+        (lambda: DistanceBuckets(0), "`num_heads` must be a positive integer. Received: num_heads=0"),
+        (lambda: DistanceBuckets(2, "8"), "`num_buckets` must be a positive integer. Received: num_buckets='8'"),
+        (lambda: BucketedAttention(2, 4, buckets="x"), "must be `DistanceBuckets` or None. Received: buckets='x'"),
         (lambda: RelativeAttention(2, 4, max_distance=0), "`max_distance` must be a positive integer.*=0"),
+        (lambda: RelativeAttention(2, 4, max_distance=True), "`max_distance` must be a positive integer.*=True"),
     ],
 )
 def test_invalid_arguments_raise(make, message):
