@@ -5,8 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from keras_transformer.decoding import Hypotheses
+from keras_transformer.decoding import Hypotheses, count_repeats
 from keras_transformer.decoding.hypotheses import IMPOSSIBLE
+from keras_transformer.decoding.repetition import LONGEST
 from keras_transformer.ops.positions import sinusoidal_encoding
 from zoo.config import END_ID, PAD_ID, START_ID
 from zoo.conversion.runtime_formats import FORMATS
@@ -22,9 +23,10 @@ def write_ctranslate2(translator, folder: str | os.PathLike, quantization: str |
     """Writes a translator as a folder that `ctranslate2.Translator` loads; without this package, TensorFlow and Keras.
 
     The folder also holds `sentencepiece.model` (of Marian, `source.spm` and `target.spm`), whose pieces are the tokens:
-    CTranslate2 adds the start and the end. A piece that the vocabulary does not have is unknown.
+    CTranslate2 adds the start and the end, but not the token of the target language (`>>ita<<`) that a Marian of
+    several languages reads first. A piece that the vocabulary does not have is unknown.
     What a `Translator` does around its search is not part of it: sentences, placeholders, markers of capitals, copied
-    text. With `ctranslate2_search`, a `Translator` runs the search by CTranslate2.
+    text, limits of lengths and repeats. With `ctranslate2_search`, a `Translator` runs the search by CTranslate2.
 
     Args:
         translator: A `zoo.translation.predictor.Translator`. Texts of more than 1,023 tokens do not fit.
@@ -93,7 +95,8 @@ def ctranslate2_search(
     """Returns a search by CTranslate2, for `translator.decode(texts, search, num_beams=beam_size)`.
 
     Its beam search is not that of this package: beams that end take the place of others, and scores are divided by the
-    length instead of GNMT's penalty. Greedy search, a beam of 1, finds the same translations.
+    length instead of GNMT's penalty. Greedy search, a beam of 1, finds the same translations: hypotheses are cut where
+    they reach the limit of their segment or `translator.max_repeats`, as they end there. Scores are of what was found.
 
     Args:
         translator: The translator that was written to `folder`.
@@ -113,30 +116,51 @@ def ctranslate2_search(
     engine = ctranslate2.Translator(str(folder), **options)
 
     def search(source, limits):
+        width = int(max(limits))
         rows = [[pieces[i] for i in row if i not in (PAD_ID, END_ID)] for row in source]
         found = engine.translate_batch(
             rows,
             beam_size=beam_size,
             num_hypotheses=num_return,
-            max_decoding_length=int(max(limits)),
+            max_decoding_length=width - 1,  # Without the end.
             return_scores=True,
             suppress_sequences=[[pieces[PAD_ID]], [pieces[START_ID]]],
         )
         shape = len(rows), num_return
         hypotheses = Hypotheses(
-            ids=np.full((*shape, int(max(limits))), PAD_ID, "int32"),
+            ids=np.full((*shape, width), PAD_ID, "int32"),
             scores=np.full(shape, IMPOSSIBLE, "float32"),
             log_probs=np.full(shape, IMPOSSIBLE, "float32"),
             lengths=np.zeros(shape, "int32"),
         )
         for row, result in enumerate(found):
             for n, (tokens, score) in enumerate(zip(result.hypotheses, result.scores)):
-                hypotheses.ids[row, n, : len(tokens)] = [ids[token] for token in tokens]
+                found_ids = [ids[token] for token in tokens[: limits[row] - 1]]
+                found_ids = [*_before_loop(found_ids, source[row], translator.max_repeats), END_ID]
+                hypotheses.ids[row, n, : len(found_ids)] = found_ids
                 hypotheses.scores[row, n] = hypotheses.log_probs[row, n] = score
-                hypotheses.lengths[row, n] = len(tokens) + 1
+                hypotheses.lengths[row, n] = len(found_ids)
         return hypotheses
 
     return search
+
+
+def loop_end(ids, max_repeats):
+    """Returns how many ids there are when the same n-gram has followed itself too often (`is_loop`), or None."""
+    runs = [0] * LONGEST
+    for i, token in enumerate(ids):
+        for n in range(1, LONGEST + 1):
+            runs[n - 1] = runs[n - 1] + 1 if i >= n and ids[i - n] == token else 0
+            if runs[n - 1] >= max_repeats * n:
+                return i + 1
+    return None
+
+
+def _before_loop(ids, source, max_repeats):
+    """Returns the ids up to the place where searches with `max_repeats` end a hypothesis."""
+    if not max_repeats or loop_end(ids, max_repeats) is None:
+        return ids
+    return ids[: loop_end(ids, max(2 * int(count_repeats(source[None], PAD_ID)[0]), max_repeats))]
 
 
 def _set_block(layer, arrays, path):

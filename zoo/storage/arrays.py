@@ -44,8 +44,8 @@ def assign_arrays(model, arrays: Mapping[str, np.ndarray], origin: str) -> None:
     """Assigns named arrays to a model of the same architecture; LoRA matrices are reset.
 
     Raises:
-        ValueError: If an array is missing, unknown or of another shape; the message names it and `origin`, and the
-            model is unchanged.
+        ValueError: If an array is missing, unknown, of another shape or not finite; the message names it and `origin`,
+            and the model is unchanged.
     """
     weights = dict(_named_weights(model))
     missing, unknown = weights.keys() - arrays.keys(), arrays.keys() - weights.keys()
@@ -61,10 +61,22 @@ def assign_arrays(model, arrays: Mapping[str, np.ndarray], origin: str) -> None:
                 f"{origin} does not fit the model: {name!r} must have shape {tuple(weight.shape)}. "
                 f"Received: {arrays[name].shape}."
             )
+        if not _is_finite(arrays[name]):
+            raise ValueError(
+                f"{origin} must have finite weights. Received: NaN or infinity in {name!r}. Fetch it again, or take a "
+                "checkpoint from before the training failed."
+            )
     for name, weight in weights.items():
         weight.assign(arrays[name].astype("float32"))
     for dense in _lora_layers(model):
         dense.lora_kernel_b.assign(np.zeros(dense.lora_kernel_b.shape, "float32"))
+
+
+def _is_finite(array):
+    """Returns whether all values are finite in float32."""
+    # Where there is NaN, both extremes are NaN; unlike `isfinite` of all values, they take no memory.
+    extremes = np.array([array.min(), array.max()] if array.size else 0, "float64")
+    return bool((abs(extremes) <= np.finfo("float32").max).all())
 
 
 def _lora_layers(model):

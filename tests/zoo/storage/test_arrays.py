@@ -83,6 +83,17 @@ def test_assigned_arrays_are_the_weights(model):
             lambda arrays: arrays.update({[*arrays][-1]: np.zeros((2, 3))}),
             r"must have shape \(6,\). Received: \(2, 3\)",
         ),
+        *(
+            (
+                lambda arrays, value=value: arrays["decoder/norm/beta"].__setitem__(2, value),
+                "a test must have finite weights. Received: NaN or infinity in 'decoder/norm/beta'",
+            )
+            for value in (np.nan, np.inf, -np.inf)
+        ),
+        (
+            lambda arrays: arrays.update({"decoder/norm/beta": np.full(6, 1e300)}),
+            "a test must have finite weights. Received: NaN or infinity in 'decoder/norm/beta'",
+        ),
         (lambda arrays: arrays.clear(), r"Missing arrays: .* and \d+ more; unknown arrays: none"),
     ],
 )
