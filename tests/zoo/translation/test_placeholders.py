@@ -76,3 +76,11 @@ def test_hypotheses_that_keep_digits_come_first(trained, monkeypatch):
     monkeypatch.setattr(translator, "_compiled", {})
     assert translator.translate(["mano 7 tek"], beam_size=4) == [best[-1].text]
     assert chosen == [4], "all hypotheses are compared, one is returned"
+
+
+@pytest.mark.parametrize("placeholders", [True, False])
+def test_bytes_that_are_no_character_are_left_out(trained, placeholders, monkeypatch):
+    translator = copy.copy(trained.translator)
+    monkeypatch.setattr(translator, "placeholders", placeholders)
+    monkeypatch.setattr(translator, "tokenizer", EchoTokenizer(translator.tokenizer, "\ufffdza\ufffdtis"))
+    assert translator.translate(["mano tek", "7 \ufffd8"], beam_size=1) == ["zatis", "7 8"]
