@@ -43,7 +43,7 @@ class Translator:
             return found
         hidden, kept = zip(*(self.hide(found[i]) for i in numbers))
         for i, ids, texts in zip(numbers, self.search(self.rows(hidden)), kept):
-            found[i] = self.put_back(self.restore_capitals(self.pieces.decode(ids)), texts)
+            found[i] = self.put_back(self.restore_capitals(self.pieces.decode(ids).replace("\ufffd", "")), texts)
         return found
 
     def rows(self, texts):

@@ -62,7 +62,7 @@ def encode_texts(texts: Iterable[str] | PreparedCorpus, tokenizer, max_tokens: i
         raise ValueError("`permute_sentences` needs texts. Received: a prepared corpus. Leave one of both out.")
     else:
         parts = [*map(split_sentences, texts)]
-        encoded = tokenizer.encode([*itertools.chain.from_iterable(parts)])
+        encoded = tokenizer.encode([part.strip() for part in itertools.chain.from_iterable(parts)])
     encoded, room = iter(encoded), max_tokens - 1
     rows, begins = [], []
     for sentence_texts in parts:

@@ -271,14 +271,17 @@ class Translator(Predictor):
     ) -> Callable:
         """Returns the compiled search `(source [B, S], max_lengths [B]) -> Hypotheses`, greedy for a beam of 1."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        return self.compiled(self._run_search, jit_compile, **search_options(**settings, **self._limits()))
+        return self.compiled(self._run_search, jit_compile, **self._search_options(settings))
 
     def plain_search(
         self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
     ) -> Callable:
         """Returns the search before compilation; see `run_search` for its arguments."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
-        return functools.partial(self._run_search, **search_options(**settings, **self._limits()))
+        return functools.partial(self._run_search, **self._search_options(settings))
+
+    def _search_options(self, settings):
+        return search_options(**settings, **self._limits())
 
     def _limits(self):
         return {"extra": self.max_extra_tokens, "max_repeats": self.max_repeats}

@@ -137,7 +137,7 @@ def test_a_classifier_is_trained_further(tmp_path):
     ("config", "message"),
     [
         ({"architectures": ["BertForQuestionAnswering"]}, "Received: 'BertForQuestionAnswering'. Use another"),
-        ({"architectures": ["RobertaModel"]}, "an architecture of Bert with .* Received: 'RobertaModel'"),
+        ({"architectures": ["RobertaModel"]}, "an architecture of BertModel or .* Received: 'RobertaModel'"),
         ({"problem_type": "regression"}, "Received: problem_type='regression'"),
         ({"id2label": {"0": "LABEL_0"}}, "at least two labels, .* Received: {'0': 'LABEL_0'}"),
         ({"id2label": {"0": "x", "1": "x", "2": "y"}}, "different names"),

@@ -208,7 +208,7 @@ def corpus_of(files, name="train"):
     [
         (["translate", "--checkpoint", "nowhere", "--text", "x"], "'nowhere' is neither the name of a checkpoint"),
         (["translate", "--checkpoint", "CHECKPOINT", "nowhere.txt"], "nowhere.txt, which does not exist"),
-        (["translate", "--checkpoint", "CHECKPOINT", "FOLDER"], "Is a directory"),
+        (["translate", "--checkpoint", "CHECKPOINT", "FOLDER"], "which is a folder. Pass the files in it"),
         (
             ["translate", "--checkpoint", "CHECKPOINT", "--beam-size", "0", "--n-best", "0", "--text", "x"],
             "num_return=0",

@@ -53,10 +53,14 @@ def test_circles_end(translator, sources):
     keras.utils.set_random_seed(1)
     random = Translator(Seq2Seq(translator.model.config), translator.tokenizer, max_extra_tokens=60, max_repeats=0)
     random.model.build()
-    free = [random.tokenizer.encode([text])[0] for text in random.translate(sources[:4], beam_size=1)]
-    assert min(map(len, free)) > 30
+
+    def lengths():
+        inputs = random.search_inputs(random.tokenizer.encode(sources[:4]))
+        return ops.convert_to_numpy(random.search(beam_size=1)(*inputs).lengths)[:, 0]
+
+    assert min(lengths()) > 30
     random.max_repeats = 3
-    assert all(len(random.tokenizer.encode([text])[0]) < 30 for text in random.translate(sources[:4], beam_size=1))
+    assert max(lengths()) < 30
     with pytest.raises(ValueError, match="`max_repeats` must be at least 0"):
         Translator(random.model, random.tokenizer, max_repeats=-1)
 
