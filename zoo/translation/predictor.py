@@ -258,9 +258,8 @@ class Translator(Predictor):
         """
         beam_size = max(self.beam_size, num_return) if beam_size is None else beam_size
         length_penalty = self.length_penalty if length_penalty is None else length_penalty
-        settings = {"beam_size": beam_size, "length_penalty": length_penalty, "num_return": num_return}
-        search_options(**settings)
-        return settings
+        search_options(num_return, beam_size, length_penalty)
+        return {"beam_size": beam_size, "length_penalty": length_penalty, "num_return": num_return}
 
     def search(
         self,
@@ -273,9 +272,7 @@ class Translator(Predictor):
         settings = self.search_settings(num_return, beam_size, length_penalty)
         return self.compiled(self._run_search, jit_compile, **self._search_options(settings))
 
-    def plain_search(
-        self, num_return: int = 1, beam_size: int | None = None, length_penalty: float | None = None
-    ) -> Callable:
+    def plain_search(self, num_return=1, beam_size: int | None = None, length_penalty: float | None = None) -> Callable:
         """Returns the search before compilation; see `run_search` for its arguments."""
         settings = self.search_settings(num_return, beam_size, length_penalty)
         return functools.partial(self._run_search, **self._search_options(settings))
