@@ -74,12 +74,8 @@ SETTINGS = {  # Names in `config.json`, by those of `EncoderConfig`.
     },
 }
 SETTINGS["roberta"] = SETTINGS["bert"]
-_RULES = {
-    "dropout": RATE,
-    "attention_dropout": RATE,
-    "epsilon": EPSILON,
-    "activation": ACTIVATION,
-}  # Others are counts.
+# Of the settings that are no counts.
+_RULES = {"dropout": RATE, "attention_dropout": RATE, "epsilon": EPSILON, "activation": ACTIVATION}
 _EPSILON = 1e-12  # DistilBERT's, which no file says.
 
 

@@ -139,9 +139,8 @@ def _config(folder, found):
     multilingual = found["model_type"] == "mt5"  # It has the gate and the logits of T5 1.1 unless it says otherwise.
     gated = (found.get("feed_forward_proj") or ("gated-gelu" if multilingual else "relu")) == "gated-gelu"
     tied = read_setting(folder, found, "tie_word_embeddings", FLAG, True) and not multilingual
-    scaled = read_setting(
-        folder, found, "scale_decoder_outputs", FLAG, tied
-    )  # The newer name, since 1.1 may be tied as well.
+    # The newer name, since 1.1 may be tied as well.
+    scaled = read_setting(folder, found, "scale_decoder_outputs", FLAG, tied)
     if not gated and not scaled:
         check_values(folder, {"tie_word_embeddings": False}, {"tie_word_embeddings": (True, None)}, "a T5 with relu")
     dropout = float(read_setting(folder, found, "dropout_rate", RATE, 0.1))
@@ -161,10 +160,8 @@ def _tokenizer(folder, found, prefix):
         hint = " A tokenizer.json alone is not enough." if (folder / "tokenizer.json").is_file() else ""
         raise ValueError(f"{folder} has no spiece.model.{hint} Fetch the model with its sentencepiece vocabulary.")
     settings = read_json(folder, TOKENIZER_CONFIG, required=False)
-    size, sentinels = (
-        found["vocab_size"],
-        read_setting(folder, settings, "extra_ids", _SENTINELS, 100, TOKENIZER_CONFIG),
-    )
+    size = found["vocab_size"]
+    sentinels = read_setting(folder, settings, "extra_ids", _SENTINELS, 100, TOKENIZER_CONFIG)
     sentinels = min(sentinels, size)  # More cannot fit.
     tokenizer = T5Tokenizer(path.read_bytes(), sentinels, prefix)
     if tokenizer.rows.max() >= size:
