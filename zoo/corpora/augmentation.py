@@ -103,8 +103,8 @@ class AugmentedPairs:
         return pair
 
     def _find_substitutable(self):
-        """Returns pairs with names, with numbers and with dates, and the share of each in replacing others."""
-        kinds = [(self._substitution.names, 2), (self._substitution.numbers, 1)]
+        """Returns pairs with names, numbers, numbers in words, and dates, and the share of each in replacing others."""
+        kinds = [(self._substitution.names, 2), (self._substitution.numbers, 1), (self._substitution.number_words, 2)]
         kinds += [(self._dates.change, 2)] if self._dates else []
         found = []
         for change, share in kinds:

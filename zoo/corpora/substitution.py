@@ -63,9 +63,10 @@ class Substitution:
         if digits[0] and Counter(digits[0]) == Counter(digits[1]):
             new = {old: _other_digits(old, rng) for old in dict.fromkeys(digits[0])}
             return tuple(_NUMBER.sub(lambda number: _with_digits(number[0], new), text) for text in pair)
-        return pair if any(digits) else self._number_words(pair, rng)
+        return pair if any(digits) else self.number_words(pair, rng)
 
-    def _number_words(self, pair, rng):
+    def number_words(self, pair: Pair, rng: random.Random) -> Pair:
+        """Replaces a number that is written in one word on both sides."""
         words = [[word for word in WORD.finditer(text) if word[0].lower() in _NUMBER_WORDS] for text in pair]
         if [len(side) for side in words] != [1, 1]:
             return pair
