@@ -19,6 +19,9 @@ ON_JAX = $(filter-out tests/ops/test_blockwise.py tests/ops/test_local.py, $(wil
 	$(addprefix tests/layers/test_, encoder.py decoder.py multi_head_attention.py \
 	attention_cache.py positional_encoding.py token_embedding.py tied_logits.py float64.py value_checks.py)
 
+# Other files need not be read to see that they have no slow test.
+SLOW = $(sort $(shell grep -rl "mark.slow" tests --include="test_*.py"))
+
 .PHONY: translate test test-slow test-long lint docs clean
 
 translate: $(VENV)/installed
@@ -33,7 +36,7 @@ test: $(VENV)/installed-test
 test-slow: $(VENV)/installed-test
 	@mkdir -p build
 	KERAS_BACKEND=jax JAX_DISABLE_MOST_OPTIMIZATIONS=1 $(VENV)/bin/python -m pytest -m "not slow" $(ON_JAX) > build/jax.log 2>&1 & jax=$$!; \
-	$(PYTEST) -m "slow and not long" tests; status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
+	$(PYTEST) -m "slow and not long" $(SLOW); status=$$?; wait $$jax || status=1; echo "On JAX:"; cat build/jax.log; exit $$status
 
 test-long: $(VENV)/installed-test
 	$(VENV)/bin/python tests/long/run.py $(OPTIONS)

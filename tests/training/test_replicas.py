@@ -105,6 +105,7 @@ def test_weights_loss_and_metrics_equal_one_device(one_device):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_half_precision_differs_by_about_its_rounding(one_device):
     one, several = (fit(compiled(count, lambda: tagger("mixed_bfloat16")), ROWS, epochs=4) for count in (1, REPLICAS))
     rounding = max(np.abs(a - b).max() for a, b in zip(one[0].get_weights(), one_device[0].get_weights()))

@@ -38,6 +38,7 @@ def moved(before, after):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_fine_tuning_adds_and_removes_ngrams(deep, files, tmp_path):
     """Common weights are copied; new n-grams start with zeros."""
     recipe, before = deep

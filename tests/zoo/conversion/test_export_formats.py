@@ -264,6 +264,7 @@ def test_other_models_are_refused(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore")
 def test_greedy_translations_of_a_shipped_model_are_the_same(tmp_path):
     """50 sentences of Tatoeba's dev set, some of them in capitals, by the search of the example."""

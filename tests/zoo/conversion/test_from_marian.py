@@ -112,6 +112,7 @@ def test_exports_from_text_to_text(folder, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_fine_tuning_starts_from_the_logits(folder, tmp_path):
     from zoo.config_values import override
     from zoo.translation import task

@@ -120,6 +120,7 @@ def test_ids_in_a_graph_are_the_same(folder):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="SavedModels are for TensorFlow")
 def test_exports_from_text_to_text(folder, tmp_path):
     """`export` itself compares the translations of test inputs."""
@@ -134,6 +135,7 @@ def test_exports_from_text_to_text(folder, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_fine_tuning_starts_from_the_logits(folder, tmp_path):
     from zoo.config_values import override
     from zoo.translation import task

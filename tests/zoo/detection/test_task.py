@@ -222,6 +222,7 @@ def test_command_line(trained, folder, tmp_path, capsys):
     assert "note.jpg: The file must be an image" in captured.err
 
 
+@pytest.mark.long
 def test_recorded_answers_are_checked(trained, folder, tmp_path):
     """The answer to a file has a line for each object; without objects it is empty."""
     checkpoint = shutil.copytree(trained[1] / "checkpoint", tmp_path / "checkpoint")

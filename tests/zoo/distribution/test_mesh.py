@@ -136,6 +136,7 @@ def run_on_devices(code):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_each_device_has_its_part_of_weights_and_moments():
     pytest.importorskip("jax", reason="jax is not installed")
     result = run_on_devices(CODE)

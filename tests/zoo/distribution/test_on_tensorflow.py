@@ -78,6 +78,7 @@ def test_half_precision_and_dropout(precision, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_augmented_pairs_and_dropped_merges_are_the_same(corpus, tokenizer, tmp_path):
     """The settings of the recipe `robust` that draw random numbers."""
     sizes = {"hidden_dim": 8, "intermediate_dim": 16, "num_heads": 2, "num_encoder_layers": 1, "num_decoder_layers": 1}

@@ -25,6 +25,7 @@ RECIPE = Recipe(
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_prepared_corpus_trains_like_text(tmp_path):
     def train(corpus, name, recipe=RECIPE, **options):
         return task.train(recipe, corpus, PAIRS[:8], tmp_path / name, log=lambda text: None, **options)

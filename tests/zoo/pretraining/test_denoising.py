@@ -123,6 +123,7 @@ def test_checkpoint_restores_model_and_noise(trained):
     assert loaded.fill(["te <mask>"]) == trained.denoiser.fill(["te <mask>"]) != ["te <mask>"]
 
 
+@pytest.mark.long
 def test_translators_start_from_all_weights_and_the_vocabulary(trained, tmp_path):
     pairs = [*zip(texts(30, 5), texts(30, 6))]
     recipe = dataclasses.replace(RECIPE, training=dataclasses.replace(RECIPE.training, denoising=DenoisingConfig()))
@@ -134,6 +135,7 @@ def test_translators_start_from_all_weights_and_the_vocabulary(trained, tmp_path
     assert "<" not in translator.translate(["te lo"])[0], "no sentinel in a text"
 
 
+@pytest.mark.long
 def test_infilling_restores_and_starts_from_a_translator(tmp_path):
     """Without sentinels; the vocabulary is that of the translator."""
     pairs = [*zip(texts(300, 5), texts(300, 6))]

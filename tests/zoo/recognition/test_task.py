@@ -163,6 +163,7 @@ def test_fine_tuning_starts_from_the_model(trained, folder, tmp_path):
         task.train(other, corpus(folder), corpus(folder), tmp_path / "other", initial=trained[0])
 
 
+@pytest.mark.long
 def test_fit_on_examples(trained, folder):
     from zoo.recognition.loss import CTCAndTokenCrossEntropy
 

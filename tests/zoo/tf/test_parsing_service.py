@@ -80,6 +80,7 @@ def check_trees(parser, tmp_path, batches):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_sentences_are_parsed_as_by_the_linearised_parser(tmp_path, monkeypatch):
     """Random weights nest deeply, so that a small limit of the depth leaves constituents out."""
     monkeypatch.setattr(Symbols, "max_depth", 2)

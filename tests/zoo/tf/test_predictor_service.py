@@ -104,6 +104,7 @@ def test_texts_are_classified_as_by_the_classifier(vocabulary, ngrams, tmp_path)
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("vocabulary", VOCABULARIES)
 def test_pairs_are_truncated_as_by_the_classifier(vocabulary, tmp_path):
     """Tests all lengths on both sides."""

@@ -126,6 +126,7 @@ def test_translations_end_at_the_limit(translator, sources):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_examples_for_fit(translator, corpus):
     """`fit` on what `examples` gives lowers the loss that `loss` computes."""
     pairs = corpus.train[:64]

@@ -92,6 +92,7 @@ def test_names_beside_terms_are_kept():
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_training_with_placeholders_gives_known_words(trained, corpus, tmp_path):
     settings = "steps=1", "cooldown_steps=0", "evaluate_every=1", "placeholders=true"
     recipe = override(trained.recipe, [f"training.{setting}" for setting in settings])

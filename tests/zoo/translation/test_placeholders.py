@@ -40,6 +40,7 @@ def test_placeholders_stand_for_codes(trained, placeholders, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_fine_tuned_translators_keep_placeholders(trained, corpus, tmp_path):
     initial = copy.copy(trained.translator)
     initial.placeholders = True
