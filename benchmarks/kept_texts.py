@@ -82,6 +82,7 @@ CARRIERS = {
     "en": {
         "words": ["His uncle is {} years old.", "They bought {} chairs.", "The city is {} miles from here."],
         "clocks": ["The lesson ends at {}.", "Wake me at {} tomorrow.", "He usually has lunch around {}."],
+        "ranges": ["The shop is open {}.", "On Sundays, they played cards {}."],
         "dates": ["The concert is on {}.", "We moved here on {}.", "Her flight leaves on {}."],
         "months": ["School starts in {}.", "The museum is closed in {}."],
         "addresses": [
@@ -106,6 +107,7 @@ CARRIERS = {
     "de": {
         "words": ["Sein Onkel ist {} Jahre alt.", "Sie haben {} Stühle gekauft.", "Die Stadt ist {} Meilen von hier."],
         "clocks": ["Der Unterricht endet um {}.", "Weck mich morgen um {}.", "Gegen {} isst er meistens zu Mittag."],
+        "ranges": ["Der Laden ist {} geöffnet.", "Sonntags haben sie {} Karten gespielt."],
         "dates": ["Das Konzert ist am {}.", "Wir sind am {} hierher gezogen.", "Ihr Flug geht am {}."],
         "months": ["Die Schule beginnt im {}.", "Das Museum ist im {} geschlossen."],
         "addresses": [
@@ -130,6 +132,7 @@ CARRIERS = {
     "fr": {
         "words": ["Son oncle a {} ans.", "Ils ont acheté {} fauteuils.", "La ville est à {} kilomètres d'ici."],
         "clocks": ["Le cours se termine à {}.", "Réveille-moi à {} demain.", "Il déjeune d'habitude vers {}."],
+        "ranges": ["Le magasin est ouvert {}.", "Le dimanche, ils jouaient aux cartes {}."],
         "dates": ["Le concert est le {}.", "Nous avons emménagé ici le {}.", "Son avion part le {}."],
         "months": ["L'école commence en {}.", "Le musée est fermé en {}."],
         "addresses": [

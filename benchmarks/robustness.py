@@ -31,7 +31,7 @@ from zoo.corpora.clauses import Clauses
 from zoo.corpora.dates import MONTHS, Date, write_date
 from zoo.corpora.number_words import number_in_words
 from zoo.corpora.substitution import Substitution
-from zoo.corpora.times import add_time, clock_in_words, clock_of_half_day
+from zoo.corpora.times import Time, add_time, clock_in_words, clock_of_half_day, write_time
 from zoo.corpora.word_links import WORD
 from zoo.translation.data import open_pairs
 from zoo.translation.metrics import bleu
@@ -115,6 +115,16 @@ def kept_sets(
             for carrier in CARRIERS[language]["words"]
             for number in range(2, 100)
         ]
+        ranges = [((30, hour), (15, hour % 12 + 1)) for hour in range(1, 13)]
+        ranges += [(f"{hour} am", f"{hour}:35 pm") for hour in range(1, 12)]
+        sets["from one time to another"] = [
+            (
+                carrier.format(write_time(Time(clock=first, end=last), language, rng)),
+                [said_time(first, target), said_time(last, target)],
+            )
+            for carrier in CARRIERS[language]["ranges"]
+            for first, last in ranges
+        ]
         sets["am and pm"] = [
             (carrier.format(clock_of_half_day(clock, language)), [said_half_day(clock, target)])
             for carrier in CARRIERS[language]["clocks"]
@@ -129,6 +139,11 @@ def said_number(number: int, language: str) -> re.Pattern:
     """Returns what finds a number in a translation, in words or in digits, and not as a part of another one."""
     words = number_in_words(number, language)
     return re.compile(rf"(?<![\w-])(?:{words}(?! et (?:un|onze)\b)|{number})(?![\w-])", re.IGNORECASE)
+
+
+def said_time(clock: tuple[int, int] | str, language: str) -> re.Pattern:
+    """Returns what finds a time of day, of a `Time`, in a translation."""
+    return said_half_day(clock, language) if isinstance(clock, str) else said_clock(*clock, language)
 
 
 def said_clock(minutes: int, hour: int, language: str) -> re.Pattern:

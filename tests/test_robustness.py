@@ -148,10 +148,13 @@ def test_am_and_pm(robustness, clock, language, translation, kept):
     assert robustness.is_kept(robustness.said_half_day(clock, language), translation) is kept
 
 
-def test_am_and_pm_are_found_in_their_own_language(robustness):
+@pytest.mark.parametrize("kind, count", [("am and pm", 3 * 11 * 2 * 2), ("from one time to another", 2 * (12 + 11))])
+def test_times_are_found_in_their_own_language(robustness, kind, count):
     for language in CLOCKS:
-        texts = robustness.kept_sets(PAIRS, language, random.Random(1), language)["am and pm"]
-        assert len(texts) == 3 * 11 * 2 * 2 and all(robustness.is_kept(value, text) for text, (value,) in texts)
+        texts = robustness.kept_sets(PAIRS, language, random.Random(1), language)[kind]
+        assert len(texts) == count
+        assert all(robustness.is_kept(value, text) for text, values in texts for value in values)
+        assert kind == "am and pm" or all(len({*map(str, values)}) == 2 for _, values in texts)
 
 
 @pytest.mark.parametrize(

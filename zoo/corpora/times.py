@@ -38,6 +38,8 @@ _RANGES = {  # Two days of the week, two days of a month.
     "de": ("von {} bis {}", "vom {} bis zum {}"),
     "fr": ("du {} au {}", "du {} au {}"),
 }
+_CLOCK_RANGES = {"en": "from {} to {}", "de": "von {} bis {}", "fr": "de {} à {}"}
+_MIDDLES = {"12 am": {"de": "Mitternacht", "fr": "minuit"}, "12 pm": {"de": "12 Uhr mittags", "fr": "midi"}}
 # German words that may end a sentence behind a time; before the others, as before its last verbs, a time stands.
 _PRONOUNS = (
     "ich du er sie es wir ihr mich dich ihn uns euch mir dir ihm ihnen sich mein dein sein meins deins das dies jemand "
@@ -53,27 +55,30 @@ _ADVERBS = (
 
 
 class Time(NamedTuple):
-    """A date with what stands before it, a range of two dates, or a time of day, or a date with a time of day.
+    """A date with what stands before it, a range of two dates, a time of day, a range of two, or a date with a time.
 
     Args:
         date: None if there is a time of day only.
         before: "on", "by", "until", "since", "before" or "after".
         last: Last date of a range, of the same kind as `date`.
         clock: A time of day, as (minutes after the hour, or negative, hour from 1 to 12), or in digits, such as 15:30,
-            3:30 pm and 3 am, from 1 to 11 hours with am and pm.
+            3:30 pm and 3 am, from 1 to 11 hours with am and pm, or 12 am or 12 pm.
+        end: End of a range of times of day that `clock` begins.
     """
 
     date: Date | None = None
     before: str = "on"
     last: Date | None = None
     clock: tuple[int, int] | str | None = None
+    end: tuple[int, int] | str | None = None
 
 
 def random_phrase(rng: random.Random) -> Time:
     """Returns a random time."""
-    clock, kind = _random_clock(rng), rng.random()
+    notation, kind = rng.random(), rng.random()
+    clock, end = _random_clock(notation, rng), _random_clock(notation if rng.random() < 0.8 else rng.random(), rng)
     if kind < 0.35:
-        return Time(clock=clock)
+        return Time(clock=clock, end=end if rng.random() < 0.3 else None)
     date = random_date(rng)
     if date.day and rng.random() < 0.3:
         date = date._replace(weekday=rng.randrange(7))
@@ -87,11 +92,12 @@ def random_phrase(rng: random.Random) -> Time:
     return Time(date, before, clock=clock if timed else None)
 
 
-def _random_clock(rng):
-    kind = rng.random()
-    if kind < 0.2:
+def _random_clock(notation, rng):
+    if notation < 0.2:
         return random_time(rng)
-    if kind < 0.4:
+    if notation < 0.4:
+        if rng.random() < 0.08:
+            return rng.choice([*_MIDDLES])
         minutes = rng.choice(("", "", f":{rng.randrange(0, 60, 5):02}", f":{rng.randrange(60):02}"))
         return f"{rng.randrange(1, 12)}{minutes} {rng.choice(('am', 'pm'))}"
     minutes = (0, 0, 15, -15, 30, 30, 30, 30, rng.choice((5, 10, 20, -5, -10, -20)))
@@ -106,7 +112,12 @@ def write_time(time: Time, language: str, rng: random.Random) -> str:
     elif time.date:
         parts.append(_write_date(time.date, time.before, language, rng))
     if time.clock:
-        parts.append(_write_clock(time.clock, language, rng))
+        clocks = [_write_clock(clock, language, rng) for clock in (time.clock, time.end) if clock]
+        if time.end:
+            text = _CLOCK_RANGES[language].format(*clocks)
+            parts.append(text.replace("de une", "d'une") if language == "fr" else text)
+        else:
+            parts.append({"en": "at", "de": "um", "fr": "à"}[language] + f" {clocks[0]}")
     comma = "," if language == "de" and time.date and time.date.day and time.date.weekday is not None else ""
     return f"{comma} ".join(parts)
 
@@ -145,18 +156,17 @@ def _write_range(time, language, rng):
 
 def _write_clock(clock, language, rng):
     if not isinstance(clock, str):
-        text = clock_in_words(*clock, language)
-    elif not clock.endswith("m"):
-        text = f"{clock} Uhr" if language == "de" else clock
-    else:
-        text = clock_of_half_day(clock, language)
-        if language == "en":
-            text = rng.choice((text, text, text.upper(), text.replace(" ", "")))
-    return {"en": "at", "de": "um", "fr": "à"}[language] + f" {text}"
+        return clock_in_words(*clock, language)
+    if not clock.endswith("m"):
+        return f"{clock} Uhr" if language == "de" else clock
+    text = clock_of_half_day(clock, language)
+    return rng.choice((text, text, text.upper(), text.replace(" ", ""))) if language == "en" else text
 
 
 def clock_of_half_day(clock: str, language: str) -> str:
     """Returns a time such as 3:30 pm or 3 am in "en", "de" or "fr": 3:30 Uhr nachmittags, 3 heures du matin."""
+    if clock in _MIDDLES:
+        return _MIDDLES[clock].get(language, clock)
     digits, half = clock.split()
     hour, _, minutes = digits.partition(":")
     part = _HALF_DAYS[language][2 * (half == "pm") + (int(hour) > (5 if half == "pm" else 3))]

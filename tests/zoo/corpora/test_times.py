@@ -29,6 +29,10 @@ HALF_DAYS = {  # Hours from 0 to 23.
 
 def clock(text, language):
     """Returns the time in minutes of a time in words, by rules of the test's own, or the digits, or None."""
+    if re.search("12 ?am|Mitternacht|minuit", text, re.I):
+        return "midnight"
+    if re.search("12 ?pm|12 Uhr mittags", text, re.I):
+        return 0  # As "midi".
     half_day = re.search(rf"(\d+)(?:[:h](\d\d))?(?: Uhr| heures?)? ?({'|'.join(HALF_DAYS[language])})\b", text, re.I)
     if half_day:
         hours = HALF_DAYS[language][half_day[3].lower()]
@@ -76,9 +80,12 @@ def read(text, language):
 
 
 def test_all_languages_say_the_same():
-    kinds = set()
+    kinds, ranges = set(), []
     for seed in range(600):
         time = random_phrase(random.Random(seed))
+        if time.end:
+            ranges.append(time)
+            time = time._replace(end=None)
         texts = {language: write_time(time, language, random.Random(seed)) for language in HOURS}
         english, german, french = (read(text, language) for language, text in texts.items())
         if german["before"] is None:  # "Bis" is "by" and "until", "am" and "um" are the others.
@@ -86,7 +93,19 @@ def test_all_languages_say_the_same():
             assert texts["de"].startswith("bis") == (english["before"] in ("by", "until")), texts
         assert english == german == french, texts
         kinds.add(tuple(bool(value) or value == 0 for value in english.values()))
-    assert len(kinds) > 12
+    assert len(kinds) > 12 and len(ranges) > 30
+    for time in ranges:  # Of what the times alone are.
+        for language, (first, between) in {
+            "en": ("from ", " to "),
+            "de": ("von ", " bis "),
+            "fr": ("d", " à "),
+        }.items():
+            alone = [write_time(Time(clock=clock), language, random.Random(0)) for clock in (time.clock, time.end)]
+            texts = [text.split(" ", 1)[1].lower().replace(" ", "") for text in alone]
+            found = write_time(time, language, random.Random(0)).lower()
+            assert found.startswith(first) and between in found
+            start, end = found.removeprefix(first).replace(" ", "").split(texts[0], 1)
+            assert start in ("", "e", "'") and end == between.strip() + texts[1]
 
 
 @pytest.mark.parametrize(
@@ -111,6 +130,14 @@ def test_all_languages_say_the_same():
         (Time(clock="9 pm"), "um 9 Uhr abends", "à 9 heures du soir"),
         (Time(clock="1 am"), "um 1 Uhr nachts", "à 1 heure du matin"),
         (Time(clock="10:05 am"), "um 10:05 Uhr morgens", "à 10h05 du matin"),
+        (Time(clock="12 pm"), "um 12 Uhr mittags", "à midi"),
+        (Time(clock="12 am"), "um Mitternacht", "à minuit"),
+        (Time(clock=(0, 1), end=(30, 2)), "von ein Uhr bis halb drei", "d'une heure à deux heures et demie"),
+        (
+            Time(clock="9 am", end="4:30 pm"),
+            "von 9 Uhr morgens bis 4:30 Uhr nachmittags",
+            "de 9 heures du matin à 4h30 de l'après-midi",
+        ),
     ],
 )
 def test_times_are_written_as_in_the_language(time, german, french):
