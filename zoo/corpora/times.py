@@ -100,7 +100,7 @@ def _random_clock(notation, rng):
             return rng.choice([*_MIDDLES])
         minutes = rng.choice(("", "", f":{rng.randrange(0, 60, 5):02}", f":{rng.randrange(60):02}"))
         return f"{rng.randrange(1, 12)}{minutes} {rng.choice(('am', 'pm'))}"
-    minutes = (0, 0, 15, -15, 30, 30, 30, 30, rng.choice((5, 10, 20, -5, -10, -20)))
+    minutes = (0, 0, 15, -15, 30, 30, 30, *rng.sample((5, 10, 20, -5, -10, -20), 3))
     return rng.choice(minutes), rng.randrange(1, 13)
 
 
