@@ -25,21 +25,23 @@ LANGUAGES = tuple(_SMALL)
 
 
 def random_number_in_words(rng: random.Random) -> int:
-    """Returns a number that people write in words: mostly below 100, often a ten, or whole hundreds, or 1,000."""
+    """Returns a number from 2 to 1,000 as people write them in words: mostly below 100, tens, or whole hundreds."""
     kind = rng.random()
-    if kind < 0.3:
+    if kind < 0.28:
         return rng.randrange(2, 21)
-    if kind < 0.5:
+    if kind < 0.45:
         return 10 * rng.randrange(2, 10)
-    return rng.randrange(21, 100) if kind < 0.92 else 100 * rng.randrange(1, 11)
+    if kind < 0.87:
+        return rng.randrange(21, 100)
+    return 100 * rng.randrange(1, 11) if kind < 0.93 else rng.randrange(101, 1000)
 
 
 def number_in_words(number: int, language: str) -> str:
-    """Returns a number from 0 to 99, a whole hundred up to 900, or 1,000, in "en", "de" or "fr"."""
+    """Returns a number from 0 to 1,000 in "en", "de" or "fr"."""
     if number == 1000:
         return {"en": "one thousand", "de": "eintausend", "fr": "mille"}[language]
     if number >= 100:
-        return _hundreds(number // 100, language)
+        return _hundreds(*divmod(number, 100), language)
     if number < 20:
         return _SMALL[language][number]
     tens, ones = divmod(number, 10)
@@ -52,13 +54,14 @@ def number_in_words(number: int, language: str) -> str:
     return f"{ten}-{one}" if language == "en" else f"{'ein' if ones == 1 else one}und{ten}"
 
 
-def _hundreds(count, language):
-    one = _SMALL[language][count]
+def _hundreds(count, rest, language):
+    one, rest = _SMALL[language][count], number_in_words(rest, language) if rest else ""
     if language == "en":
-        return f"{one} hundred"
+        return f"{one} hundred{' and ' * bool(rest)}{rest}"
     if language == "de":
-        return f"{'ein' if count == 1 else one}hundert"
-    return "cent" if count == 1 else f"{one} cents"
+        return f"{'ein' if count == 1 else one}hundert{rest}"
+    hundreds = "cent" if count == 1 else f"{one} cent{'' if rest else 's'}"
+    return f"{hundreds} {rest}".rstrip()
 
 
 def _french(ten, tens, ones):

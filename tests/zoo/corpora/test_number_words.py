@@ -1,12 +1,10 @@
-"""Tests of numbers in words: by hand, all different, and built as their languages build them."""
+"""Tests of numbers in words: by hand, and as the library num2words has them."""
 
 import random
 
 import pytest
 
 from zoo.corpora.number_words import LANGUAGES, number_in_words, random_number_in_words
-
-NUMBERS = [*range(100), *range(100, 1001, 100)]
 
 
 @pytest.mark.parametrize(
@@ -29,6 +27,8 @@ NUMBERS = [*range(100), *range(100, 1001, 100)]
         (91, "ninety-one", "einundneunzig", "quatre-vingt-onze"),
         (99, "ninety-nine", "neunundneunzig", "quatre-vingt-dix-neuf"),
         (100, "one hundred", "einhundert", "cent"),
+        (103, "one hundred and three", "einhundertdrei", "cent trois"),
+        (250, "two hundred and fifty", "zweihundertfünfzig", "deux cent cinquante"),
         (700, "seven hundred", "siebenhundert", "sept cents"),
         (1000, "one thousand", "eintausend", "mille"),
     ],
@@ -38,11 +38,13 @@ def test_numbers(number, english, german, french):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_all_are_different(language):
-    assert len({number_in_words(number, language) for number in NUMBERS}) == len(NUMBERS)
+def test_all_are_those_of_a_library(language):
+    num2words = pytest.importorskip("num2words", reason="num2words is not installed").num2words
+    for number in range(1001):
+        assert number_in_words(number, language) == num2words(number, lang=language)
 
 
 def test_random_numbers_reach_all_that_people_write():
     rng = random.Random(0)
     found = {random_number_in_words(rng) for _ in range(20_000)}
-    assert found == {*NUMBERS} - {0, 1}
+    assert {*range(2, 101), *range(100, 1001, 100)} <= found <= {*range(2, 1001)} and len(found) > 600

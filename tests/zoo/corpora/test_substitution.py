@@ -60,7 +60,7 @@ def test_numbers_keep_their_notation(pair):
 
 
 def test_numbers_in_words_become_others_in_digits_or_in_words():
-    value = {number_in_words(n, "en"): n for n in [*range(2, 100), *range(100, 1001, 100)]}
+    value = {number_in_words(n, "en"): n for n in range(2, 1001)}
     pairs = [("Seven of us left.", "Sieben von uns gingen."), ("He is twenty-one.", "Er ist einundzwanzig.")] * 100
     words = set()
     for english, german in augmented(pairs=pairs, numbers=1.0).epoch(0):
