@@ -10,6 +10,7 @@ from zoo.corpora.dates import MONTHS, WEEKDAYS, Date, random_date, write_date, w
 Pair = tuple[str, str]
 
 _MARKS = ".!?"
+_CLOCK = re.compile(r"\b(\d\d?):(\d\d)\b")
 _HOURS = {
     "en": "one two three four five six seven eight nine ten eleven twelve".split(),
     "de": "eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split(),
@@ -201,7 +202,10 @@ def add_time(pair: Pair, languages: tuple[str, str], rng: random.Random) -> Pair
     if any(text[-1:] not in _MARKS or not text[:-1].strip() for text in pair):
         return pair
     time = random_phrase(rng)
-    return tuple(_added(text, write_time(time, lang, rng), lang) for text, lang in zip(pair, languages))
+    phrases = [write_time(time, language, rng) for language in languages]
+    if languages[0] == "fr":  # Read in any notation; as a translation, digits stay as they are.
+        phrases[0] = _CLOCK.sub(rng.choice((r"\g<0>", r"\1h\2", r"\1 h \2")), phrases[0])
+    return tuple(map(_added, pair, phrases, languages))
 
 
 def _added(text, phrase, language):

@@ -166,6 +166,14 @@ def test_german_verbs_come_last(german, expected):
     assert {**read(phrase, "de"), "before": english["before"]} == english
 
 
+def test_french_times_are_read_in_their_notations():
+    found = {add_time(("Oh !", "Oh!"), ("fr", "en"), random.Random(seed)) for seed in range(300)}
+    notations = {re.sub(r"\d+", "9", time) for s, _ in found for time in re.findall(r"\d+(?:[:.]| ?h ?)\d\d\b", s)}
+    assert notations == {"9:9", "9.9", "9h9", "9 h 9"}
+    for french, english in found:
+        assert re.findall(r"\d+", french) == re.findall(r"\d+", english) or not re.search(r"\d[:.]\d", english)
+
+
 def test_french_marks_keep_their_space_and_other_texts_stay():
     target = add_time(("Oh!", "Oh !"), ("en", "fr"), random.Random(1))[1]
     assert re.fullmatch(r"Oh \S.*\S !", target)
