@@ -117,7 +117,7 @@ hours() { # FOLDER STEPS RATE TIMES SUBSTITUTABLE SEED
 }
 case $1 in # Times of day, and numbers in words: many at first, which costs up to a point of BLEU, and then fewer, which brings it back.
 *de*) many=1400 fewer=1800 ;;
-*) many=700 fewer=900 ;;
+*) many=1000 fewer=900 ;;
 esac
 hours "$output-hours" "$many" 6e-4 0.5 0.5 9
 hours "$output-fewer-hours" "$fewer" 4e-4 0.2 0.35 11
