@@ -207,6 +207,7 @@ def test_plan_shows_no_start_up_log(monkeypatch, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_plan_leaves_no_files(tmp_path, capsys, monkeypatch):
     """Counts what a training run counts; invalid arguments print the error of `train`."""
     monkeypatch.setenv("COLUMNS", "200")

@@ -152,6 +152,7 @@ def test_invalid_arguments_raise(files, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_characters_distinguish_case(tmp_path):
     """Only capitals determine the labels, and the vocabulary is lower-case."""
     rng, path = random.Random(1), tmp_path / "train.tsv"

@@ -68,6 +68,7 @@ def test_streams_and_samples_as_one_model(generator):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_the_saved_model_writes_what_the_ensemble_writes(members, tmp_path):
     EnsembleGenerator(members).export(tmp_path / "served", max_tokens=12)  # It is compared before it is left there.
     assert (tmp_path / "served" / "saved_model.pb").exists()

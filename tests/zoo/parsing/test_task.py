@@ -236,6 +236,7 @@ def test_command_line(trained, files, capsys):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_parser_normalised_over_trees_learns_and_is_restored(files, tmp_path):
     recipe = override(RECIPE, ["model.tree_crf=true", "training.steps=120", "training.cooldown_steps=100"])
     parser = task.train(recipe, TreeReader(files.train), TreeReader(files.dev), tmp_path / "run", log=lambda line: None)

@@ -197,6 +197,7 @@ def test_exported_model(trained, folder, tmp_path):
         signatures["serving_default"](audio=tf.constant([tones.wav(sound, 16_000)]))
 
 
+@pytest.mark.long
 def test_command_line(trained, folder, tmp_path, capsys):
     path, file = str(trained[1]), str(folder / "00.wav")
     assert main(["evaluate", "--checkpoint", path, "--data", str(folder / "table.tsv"), "--ctc-weight", "1"]) == 0

@@ -160,6 +160,7 @@ def test_a_thousand_requests_at_once(server):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_limits_of_time_and_a_token():
     pytest.importorskip("fastapi", reason="fastapi is not installed")
     token = "0123456789abcdef"
