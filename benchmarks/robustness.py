@@ -29,10 +29,10 @@ from rich.table import Table
 import zoo
 from zoo.corpora.clauses import Clauses
 from zoo.corpora.dates import MONTHS, Date, write_date
-from zoo.corpora.number_words import number_in_words
 from zoo.corpora.substitution import Substitution
 from zoo.corpora.times import Time, add_time, clock_in_words, clock_of_half_day, write_time
 from zoo.corpora.word_links import WORD
+from zoo.text.number_words import number_in_words
 from zoo.translation.data import open_pairs
 from zoo.translation.metrics import bleu
 

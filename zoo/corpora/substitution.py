@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from zoo.corpora.copied_text import random_name, random_number, random_text, random_time
 from zoo.corpora.dates import CALENDAR
-from zoo.corpora.number_words import LANGUAGES, number_in_words, random_number_in_words
 from zoo.corpora.word_links import WORD
+from zoo.text.number_words import LANGUAGES, number_in_words, random_number_in_words
 
 Pair = tuple[str, str]
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable
 
 from zoo.text.case_markup import UPPER
 from zoo.text.characters import LOWER, SPACE, character_ranges
+from zoo.text.number_words import number_in_words
 from zoo.text.placeholders import BEGIN, LOST, hide_matches
 
 _LETTERS = f"A-Za-z{character_ranges('L')}"
@@ -47,6 +48,9 @@ SMALL = f"[{LOWER}]"
 MARGIN = 1.5
 """Difference of scores from which a translation with placeholders is taken although that without is all known words."""
 _MOST = 100_000
+_NUMBERS = frozenset(
+    number_in_words(number, "de") for number in range(1000)
+)  # Each is a word, and few are in a corpus.
 
 WORDS, _NAME, _DOUBLE_NAME, _SMALL = map(re.compile, (WORD, NAME, DOUBLE_NAME, SMALL))
 _MARKED_WORDS, _HAS_TITLE = re.compile(MARKED_WORD), re.compile(HAS_TITLE)
@@ -67,6 +71,11 @@ def most_frequent_words(texts: Iterable[str], most: int = _MOST) -> str:
 def merge_words(*words: str) -> str:
     """Returns the words of several strings for `KnownWords`, each once."""
     return " ".join(sorted({word for several in words for word in several.split()}))
+
+
+def with_numbers(words: str) -> frozenset[str]:
+    """Returns words that are separated by spaces, and German numbers: "Siebenundsiebzig Leute" begins with no name."""
+    return _NUMBERS.union(words.split())
 
 
 def check_known_words(words: str, placeholders: bool) -> str:
@@ -90,7 +99,7 @@ class KnownWords:
     """
 
     def __init__(self, words: str, more: str = ""):
-        self._words = frozenset(words.split()).union(more.split())
+        self._words = with_numbers(f"{words} {more}")
 
     @classmethod
     @functools.lru_cache(maxsize=8)

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-from zoo.text.known_words import DOUBLE_NAME, HAS_TITLE, MARGIN, MARKED_WORD, MARKS, NAME, SMALL, WORD
+from zoo.text.known_words import DOUBLE_NAME, HAS_TITLE, MARGIN, MARKED_WORD, MARKS, NAME, SMALL, WORD, with_numbers
 from zoo.text.placeholders import BEGIN
 from zoo.tf.placeholders import hide_parts, split
 
@@ -16,7 +16,7 @@ class KnownWords(tf.Module):
 
     def __init__(self, words: str):
         super().__init__()
-        keys = tf.constant(words.split())
+        keys = tf.constant(sorted(with_numbers(words)))
         self._table = tf.lookup.StaticHashTable(
             tf.lookup.KeyValueTensorInitializer(keys, tf.ones_like(keys, tf.int32)), 0
         )

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from augmented_pairs import NAMES, NOUNS, augmented, changed
 
-from zoo.corpora.number_words import number_in_words
+from zoo.text.number_words import number_in_words
 
 
 def test_names_are_replaced_on_both_sides():

@@ -42,6 +42,11 @@ def test_unseen_names_have_a_capital_and_are_not_known():
         assert not known.is_unseen_name(word), word
 
 
+@pytest.mark.parametrize("word", ["Siebenundsiebzig", "Zweihundertfünfzig", "Zwölf"])
+def test_german_numbers_are_no_names(word):
+    assert not KnownWords("haus").is_unseen_name(word) and KnownWords("haus").is_unseen_name(f"{word}er")
+
+
 def test_hidden_names_follow_the_codes():
     known = KnownWords(WORDS)
     text, kept = known.hide_names(*hide("The B12, Xyz met the Xyz."))

@@ -15,7 +15,7 @@ from zoo.translation.decoding import hide_names  # noqa: E402
 
 WORDS = "the queen met élan ärger straße łódź οδός"
 PARTS = ["the", "The", "QUEEN", "élan", "Élan", "ÄRGER", "Ärger", "Straße", "ŁÓDŹ", "ΟΔΌΣ", "Sunniva", "Zoë", "sunniva"]
-PARTS += ["Ärger-Élan", "The-Queen", "Xyz-Zoë", "the-Queen", "Q-Xyz", "Queen-", "-"]
+PARTS += ["Siebzehn", "Ärger-Élan", "The-Queen", "Xyz-Zoë", "the-Queen", "Q-Xyz", "Queen-", "-"]
 PARTS += ["Mrs. Queen", "Frau Élan", "Herr Präsident", "Herr Dr. Met", "M. The-Queen", "Mr. The's", "Mr.", "\ufdd4The"]
 PARTS += ["Q", "Xyz", "B12", "www.Xyz.org", "中Xyz", "X-Ray", "O'Brien", "McGee", "1Xa", "İzmir", "", "🙂", "a@b.org"]
 

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from zoo.corpora.number_words import LANGUAGES, number_in_words, random_number_in_words
+from zoo.text.number_words import LANGUAGES, number_in_words, random_number_in_words
 
 
 @pytest.mark.parametrize(
