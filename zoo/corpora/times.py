@@ -56,7 +56,7 @@ _ADVERBS = (
 
 
 class Time(NamedTuple):
-    """A date with what stands before it, a range of two dates, a time of day, a range of two, or a date with a time.
+    """A date with what stands before it, a time of day, a range of two dates or times, or a date with a time.
 
     Args:
         date: None if there is a time of day only.
@@ -77,9 +77,11 @@ class Time(NamedTuple):
 def random_phrase(rng: random.Random) -> Time:
     """Returns a random time."""
     notation, kind = rng.random(), rng.random()
-    clock, end = _random_clock(notation, rng), _random_clock(notation if rng.random() < 0.8 else rng.random(), rng)
+    clock = _random_clock(notation, rng)
+    if kind < 0.1:
+        return Time(clock=clock, end=_random_clock(notation if rng.random() < 0.8 else rng.random(), rng))
     if kind < 0.35:
-        return Time(clock=clock, end=end if rng.random() < 0.3 else None)
+        return Time(clock=clock)
     date = random_date(rng)
     if date.day and rng.random() < 0.3:
         date = date._replace(weekday=rng.randrange(7))

@@ -48,9 +48,8 @@ SMALL = f"[{LOWER}]"
 MARGIN = 1.5
 """Difference of scores from which a translation with placeholders is taken although that without is all known words."""
 _MOST = 100_000
-_NUMBERS = frozenset(
-    number_in_words(number, "de") for number in range(1000)
-)  # Each is a word, and few are in a corpus.
+# In German, each number is one word, and a corpus has few of them.
+_NUMBERS = frozenset(number_in_words(number, "de") for number in range(1000))
 
 WORDS, _NAME, _DOUBLE_NAME, _SMALL = map(re.compile, (WORD, NAME, DOUBLE_NAME, SMALL))
 _MARKED_WORDS, _HAS_TITLE = re.compile(MARKED_WORD), re.compile(HAS_TITLE)
